@@ -8,8 +8,8 @@
 //! its names, and reads the metadata of a range of them. One call covers many entries, so a model
 //! pays for a hand-off of each entry only if its purpose is to show that cost. The blocking model
 //! makes the calls on the thread of the worker ([`blocking`]). The tokio models send each call
-//! through the blocking pool of the runtime (`tokio_fs`). io_uring batches calls in one ring for each worker
-//! (`uring`). The simulation injects faults into any call, from a seed ([`sim`]).
+//! through the blocking pool of the runtime (`tokio_fs`). io_uring batches calls in one ring for
+//! each worker (`uring`). The simulation injects faults into any call, from a seed ([`sim`]).
 //!
 //! The data interface is the trait [`data::Data`]: it reads, writes and syncs byte ranges of open
 //! files with owned buffers, under the same models and under those that have no metadata calls (a

@@ -86,8 +86,8 @@ pub trait MetadataModel {
     ) -> impl Future<Output = ()>;
 
     /// Makes `dir` the working directory of the calling thread and of no other thread. Returns
-    /// false if that is not possible. A call relative to [`CWD`](crate::sys::CWD) saves the kernel the
-    /// lookup and the reference of a descriptor.
+    /// false if that is not possible. A call relative to [`CWD`](crate::sys::CWD) saves the kernel
+    /// the lookup and the reference of a descriptor.
     fn enter(&self, _dir: BorrowedFd<'_>) -> bool {
         false
     }

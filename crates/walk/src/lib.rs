@@ -7,7 +7,7 @@
 //!
 //! - Ordered ([`run`]): the calling thread restores the traversal order and passes the results to a
 //!   [`Consumer`]. Its calls do not depend on the model, the number of workers or the timing.
-//! - Unordered ([`run_unordered`]): the workers call the visitor when something happens.
+//! - Unordered ([`run_unordered`]): the workers call the visitor as soon as a task completes.
 //!
 //! Each failure is one call, of [`Consumer::failed`] or of [`Visitor::failed`].
 //!
@@ -79,7 +79,7 @@ pub fn stat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::Yes, Fields::IDENTITY)
 }
 
-/// Returns the metadata of `path`, even if it is a symbolic link.
+/// Returns the metadata of `path`, without following a symbolic link.
 ///
 /// # Errors
 /// As lstat(2).
@@ -87,7 +87,7 @@ pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::No, Fields::IDENTITY)
 }
 
-/// Returns these fields of the metadata of `path`.
+/// Returns the metadata of `path` with these fields.
 ///
 /// # Errors
 /// As fstatat(2).
@@ -95,7 +95,7 @@ pub fn meta(path: &std::ffi::CStr, follow: Follow, fields: Fields) -> Result<Met
     fathom_io::sys::stat(fathom_io::sys::CWD, path, follow, fields)
 }
 
-/// Returns the names of the extended attributes of `path`, each with a NUL behind it; `None` where
+/// Returns the names of the extended attributes of `path`, each with a terminating NUL; `None` if
 /// its filesystem has no such attributes.
 ///
 /// # Errors
@@ -104,7 +104,8 @@ pub fn xattr_names(path: &std::ffi::CStr) -> Result<Option<Vec<u8>>, Errno> {
     fathom_io::sys::xattr_names(fathom_io::sys::CWD, path)
 }
 
-/// Returns the project of `path`, a file of this type; `None` where its filesystem has none.
+/// Returns the project ID of `path`, a file of type `file_type`; `None` if its filesystem has no
+/// projects.
 ///
 /// # Errors
 /// As file_getattr(2), or as openat(2) and ioctl_fs(2).

@@ -1,5 +1,5 @@
-//! Directories that a walk in no order did not go on to are walked later, each by itself: relative
-//! to where they were found, and through no link.
+//! Directories that an unordered walk did not descend into are walked roots, each as a root
+//! relative to its parent directory, and never through a symbolic link.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -21,16 +21,16 @@ use support::tree::{Chain, Tree, bushy, c_path, expected, mixed};
 use support::way::{self, SYNC};
 
 #[derive(Default)]
-struct Told {
+struct StepLog {
     entries: usize,
-    /// Directories seen and not gone on to.
-    seen: VecDeque<(Arc<Node>, CString)>,
+    /// Directories that were found and not yet walked.
+    found: VecDeque<(Arc<Node>, CString)>,
     ends: Vec<Vec<u8>>,
     refused: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Default)]
-struct Step(Arc<Mutex<Told>>);
+struct Step(Arc<Mutex<StepLog>>);
 
 fn path(node: &Node) -> Vec<u8> {
     let mut path = Vec::new();
@@ -54,11 +54,11 @@ impl Visitor for Step {
         entries: impl Iterator<Item = Entry<'a>>,
         _emit: &mut Emit<'_, Infallible>,
     ) {
-        let mut told = self.0.lock().unwrap();
+        let mut log = self.0.lock().unwrap();
         for entry in entries {
-            told.entries += 1;
+            log.entries += 1;
             if entry.file_type() == FileType::Directory {
-                told.seen.push_back((dir.clone(), entry.name.name.to_owned()));
+                log.found.push_back((dir.clone(), entry.name.name.to_owned()));
             }
         }
     }
@@ -72,22 +72,22 @@ impl Visitor for Step {
     }
 }
 
-/// Goes on to everything, but only when nothing else is to be done.
-struct Later {
+/// Walks every directory that was found, but only when the walk is idle.
+struct DeferredRoots {
     root: Option<CString>,
     step: Step,
     ready: VecDeque<(Arc<Node>, CString)>,
-    /// What happens before the first of them.
+    /// Called before the first directory is walked.
     before: Option<Box<dyn FnOnce()>>,
 }
 
-impl RootSource for Later {
+impl RootSource for DeferredRoots {
     fn next_root(&mut self, wait: bool) -> NextRoot {
         if let Some(root) = self.root.take() {
             return NextRoot::Path(root);
         }
         if wait && self.ready.is_empty() {
-            self.ready = std::mem::take(&mut self.step.0.lock().unwrap().seen);
+            self.ready = std::mem::take(&mut self.step.0.lock().unwrap().found);
             self.before.take().into_iter().for_each(|before| before());
             if self.ready.is_empty() {
                 return NextRoot::End;
@@ -97,12 +97,13 @@ impl RootSource for Later {
     }
 }
 
-/// Walks `root` step by step; what was told.
-fn walk(way: way::Way, root: PathBuf, before: Option<Box<dyn FnOnce()>>) -> Told {
+/// Walks `root` directory by directory, and returns the recorded calls.
+fn walk(way: way::Way, root: PathBuf, before: Option<Box<dyn FnOnce()>>) -> StepLog {
     let _watchdog = Watchdog::new(format_args!("{way:?}"));
     let step = Step::default();
-    let mut later = Later { root: Some(c_path(&root)), step: step.clone(), ready: VecDeque::new(), before };
-    let summary = run_unordered(way.options(), step.clone(), &mut later, &mut |_: Progress| {}).unwrap();
+    let mut roots =
+        DeferredRoots { root: Some(c_path(&root)), step: step.clone(), ready: VecDeque::new(), before };
+    let summary = run_unordered(way.options(), step.clone(), &mut roots, &mut |_: Progress| {}).unwrap();
     assert!(summary.complete);
     std::mem::take(&mut *step.0.lock().unwrap())
 }
@@ -113,26 +114,26 @@ fn every_directory_is_walked_and_done_once() {
     mixed(&tree);
     bushy(&tree.dir("bushy"), 5, 4);
     let lines = expected(&tree.root());
-    // Each directory has two lines, and is an entry of another, but for the root.
+    // Each directory has two lines, and each but the root is an entry of another directory.
     let directories = lines.iter().filter(|line| *line == "leave").count();
     for way in way::all() {
-        let mut told = walk(way, tree.root(), None);
-        told.ends.sort();
-        told.ends.dedup();
-        assert_eq!(told.ends.len(), directories, "{way:?}");
-        assert_eq!(told.entries + 1, lines.len() - directories, "{way:?}");
+        let mut log = walk(way, tree.root(), None);
+        log.ends.sort();
+        log.ends.dedup();
+        assert_eq!(log.ends.len(), directories, "{way:?}");
+        assert_eq!(log.entries + 1, lines.len() - directories, "{way:?}");
     }
 }
 
 #[test]
 fn a_chain_deeper_than_any_path_is_walked_step_by_step() {
     let chain = Chain::new(1_500, &[]);
-    let told = walk(SYNC, chain.root(), None);
-    assert_eq!((told.ends.len(), told.refused.len()), (1_501, 0));
+    let log = walk(SYNC, chain.root(), None);
+    assert_eq!((log.ends.len(), log.refused.len()), (1_501, 0));
 }
 
 #[test]
-fn what_became_a_link_is_not_gone_through() {
+fn a_directory_replaced_by_a_link_is_not_followed() {
     let tree = Tree::new();
     tree.dir("a/b");
     tree.file("a/b/file");
@@ -144,6 +145,6 @@ fn what_became_a_link_is_not_gone_through() {
         fs::rename(&inside, &moved).unwrap();
         std::os::unix::fs::symlink(&outside, &inside).unwrap();
     };
-    let told = walk(SYNC, tree.root(), Some(Box::new(swap)));
-    assert_eq!((told.entries, told.refused.len()), (1, 1), "{:?}", told.ends);
+    let log = walk(SYNC, tree.root(), Some(Box::new(swap)));
+    assert_eq!((log.entries, log.refused.len()), (1, 1), "{:?}", log.ends);
 }

@@ -1,5 +1,5 @@
-//! A walk in no order tells what one in order tells, whatever the model and the number of workers;
-//! and each directory has its beginning, its end, and the end of everything below it.
+//! An unordered walk reports the same as an ordered one, under every model and number of workers;
+//! each directory is entered, left, and done after everything below it.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -16,42 +16,43 @@ use fathom_walk::{
 };
 use support::Watchdog;
 use support::child::{self, report_lines, role};
+use support::events::{EventRecorder, FixedRoots};
 use support::late::Late;
 use support::record::assert_same;
-use support::tell::{Given, Teller};
 use support::tree::{Chain, Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
 
 fn unwatched(_: Progress) {}
 
 #[track_caller]
-fn told(options: Options, roots: &[impl AsRef<Path>]) -> Vec<String> {
+fn unordered_lines(options: Options, roots: &[impl AsRef<Path>]) -> Vec<String> {
     let _watchdog = Watchdog::new(format_args!("{options:?}"));
-    let teller = Teller::default();
-    let summary = run_unordered(options, teller.clone(), &mut Given::new(roots), &mut unwatched).unwrap();
+    let recorder = EventRecorder::default();
+    let summary =
+        run_unordered(options, recorder.clone(), &mut FixedRoots::new(roots), &mut unwatched).unwrap();
     assert!(summary.complete);
-    teller.check_failures(&summary);
-    teller.sorted()
+    recorder.check_failures(&summary);
+    recorder.sorted()
 }
 
-/// Walks `roots` in every way, in order and in none; how many lines that was.
+/// Walks `roots` in every way, ordered and unordered, compares the lines and returns their number.
 #[track_caller]
-fn the_same_as_in_order(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Options) -> usize {
+fn assert_same_as_ordered(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Options) -> usize {
     let options = |way: Way| change(way.options());
     let mut lines = way::lines(options(SYNC), roots);
     lines.sort();
     for way in way::all() {
-        assert_same(&lines, &told(options(way), roots), way);
+        assert_same(&lines, &unordered_lines(options(way), roots), way);
     }
     for seed in 0..3 {
-        let teller = Teller::default();
+        let recorder = EventRecorder::default();
         let options = options(Way::workers(1 + 2 * usize::try_from(seed).unwrap()));
         let make = move || Ok(Late::new(seed));
         let summary =
-            run_unordered_with(options, teller.clone(), &mut Given::new(roots), &mut unwatched, make)
+            run_unordered_with(options, recorder.clone(), &mut FixedRoots::new(roots), &mut unwatched, make)
                 .unwrap();
-        teller.check_failures(&summary);
-        assert_same(&lines, &teller.sorted(), format_args!("late, seed {seed}"));
+        recorder.check_failures(&summary);
+        assert_same(&lines, &recorder.sorted(), format_args!("late, seed {seed}"));
     }
     lines.len()
 }
@@ -60,15 +61,15 @@ fn the_same_as_in_order(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> 
 fn mixed_files() {
     let tree = Tree::new();
     mixed(&tree);
-    assert!(the_same_as_in_order(&[tree.root()], |options| options) > 20);
-    the_same_as_in_order(&[tree.root()], |options| options.stat_dirs(true));
+    assert!(assert_same_as_ordered(&[tree.root()], |options| options) > 20);
+    assert_same_as_ordered(&[tree.root()], |options| options.stat_dirs(true));
 }
 
 #[test]
 fn links_followed_and_their_loops() {
     let tree = Tree::new();
     mixed(&tree);
-    the_same_as_in_order(&[tree.root()], |options| options.follow_links(Follow::Yes));
+    assert_same_as_ordered(&[tree.root()], |options| options.follow_links(Follow::Yes));
 }
 
 #[test]
@@ -76,17 +77,17 @@ fn several_roots_some_of_them_files_or_missing() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 3);
     let roots = ["", "d1", "f", "missing", "d1/d2", ""].map(|name| tree.path(name));
-    the_same_as_in_order(&roots, |options| options);
-    assert_eq!(told(SYNC.options(), &[] as &[&Path]), [] as [String; 0]);
+    assert_same_as_ordered(&roots, |options| options);
+    assert_eq!(unordered_lines(SYNC.options(), &[] as &[&Path]), [] as [String; 0]);
 }
 
 #[test]
-fn a_directory_of_25_000_entries_in_pieces() {
+fn a_directory_of_25_000_entries_in_chunks() {
     let tree = Tree::new();
     fill(&tree.dir("wide"), 25_000);
     fill(&tree.dir("wide/deeper"), 3);
     tree.file("after");
-    the_same_as_in_order(&[tree.root()], |options| options);
+    assert_same_as_ordered(&[tree.root()], |options| options);
 }
 
 #[test]
@@ -95,31 +96,35 @@ fn a_chain_of_3_000_directories() {
     let mut lines = way::lines(SYNC.options(), &[chain.root()]);
     lines.sort();
     for way in way::blocking() {
-        assert_same(&lines, &told(way.options(), &[chain.root()]), way);
+        assert_same(&lines, &unordered_lines(way.options(), &[chain.root()]), way);
     }
 }
 
 #[test]
 fn with_few_descriptors() {
     if let Some((_, tree)) = role() {
-        let lines = told(Way::workers(4).options(), &[&tree]);
+        let lines = unordered_lines(Way::workers(4).options(), &[&tree]);
         return report_lines(&tree, "few", &lines);
     }
     let tree = Tree::new();
     bushy(&tree.dir("in"), 5, 4);
     let report = child::run("with_few_descriptors", "few", &tree.path("in"), 24);
-    assert_same(&told(SYNC.options(), &[tree.path("in")]), &report.lines(&tree.path("in"), "few"), "few");
+    assert_same(
+        &unordered_lines(SYNC.options(), &[tree.path("in")]),
+        &report.lines(&tree.path("in"), "few"),
+        "few",
+    );
 }
 
-/// Panics when it sees a directory below the root.
-struct Clumsy;
+/// Panics when it enters a directory below the root.
+struct PanickingVisitor;
 
-impl Visitor for Clumsy {
+impl Visitor for PanickingVisitor {
     type Item = Infallible;
     type Local = ();
 
     fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
-        assert_eq!(enter.node.depth(), 0, "told to panic");
+        assert_eq!(enter.node.depth(), 0, "expected panic");
         Descend::Yes
     }
 
@@ -137,32 +142,37 @@ impl Visitor for Clumsy {
 }
 
 #[test]
-fn a_gatherer_that_panics_ends_the_walk_with_an_error() {
+fn a_visitor_that_panics_ends_the_walk_with_an_error() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 3);
     for way in way::all() {
         let _watchdog = Watchdog::new(way);
-        let ended = run_unordered(way.options(), Clumsy, &mut Given::new(&[tree.root()]), &mut unwatched);
+        let ended = run_unordered(
+            way.options(),
+            PanickingVisitor,
+            &mut FixedRoots::new(&[tree.root()]),
+            &mut unwatched,
+        );
         assert_eq!(ended.unwrap_err().op(), Op::Work, "{way}");
     }
 }
 
 #[test]
-fn a_walk_that_is_stopped_ends_and_tells_what_it_knows() {
+fn a_stopped_walk_ends_and_reports_the_finished_part() {
     let tree = Tree::new();
     bushy(&tree.root(), 6, 4);
     for way in way::blocking() {
-        let (teller, _watchdog) = (Teller::default(), Watchdog::new(way));
-        let known = teller.clone();
+        let (recorder, _watchdog) = (EventRecorder::default(), Watchdog::new(way));
+        let known = recorder.clone();
         let mut looks = 0;
-        let mut roots = Given::new(&[tree.root()]);
+        let mut roots = FixedRoots::new(&[tree.root()]);
         roots.stopped = Box::new(|| {
             looks += 1;
             looks > 2
         });
         let make = || Ok(Blocking);
         let summary: Summary =
-            run_unordered_with(way.options(), teller, &mut roots, &mut unwatched, make).unwrap();
+            run_unordered_with(way.options(), recorder, &mut roots, &mut unwatched, make).unwrap();
         assert!(summary.complete || known.len() <= summary.progress.entries as usize * 3, "{way}");
     }
 }

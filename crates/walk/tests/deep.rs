@@ -1,4 +1,4 @@
-//! Trees so deep that no path leads to their end, and that recursion would not come back from.
+//! Trees so deep that their deepest path exceeds PATH_MAX and a recursion would overflow the stack.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -20,7 +20,7 @@ use support::record::{Everything, Recorder, assert_same};
 use support::tree::{Chain, Tree, c_path, fill};
 use support::way::{self, SYNC, Way};
 
-/// Walks `root` and says how long that took.
+/// Walks `root` and prints the time that it took.
 fn timed(way: Way, root: &Path) -> Vec<String> {
     let start = Instant::now();
     let lines = way::lines(way.options(), &[root]);
@@ -44,7 +44,7 @@ fn a_chain_of_100_000_directories() {
 }
 
 #[test]
-fn a_chain_whose_walk_is_given_up_halfway() {
+fn a_chain_whose_walk_is_stopped_halfway() {
     const DEPTH: usize = 50_000;
     let chain = Chain::new(DEPTH, &[]);
     for way in [SYNC, Way::workers(7)] {
@@ -58,10 +58,10 @@ fn a_chain_whose_walk_is_given_up_halfway() {
     }
 }
 
-/// 24 descriptors do not reach over 5,000 levels: on the way up directories are opened a second
-/// time, `a` or `z` from each.
+/// 24 descriptors are fewer than 5,000 levels: on the way up each directory is opened again to open
+/// its `a` or `z`.
 #[test]
-fn directories_are_found_again_on_the_way_up_from_5_000_levels() {
+fn directories_are_reopened_on_the_way_up_from_5_000_levels() {
     const LEVELS: usize = 5_000;
     if let Some((role, tree)) = role() {
         let start = Instant::now();
@@ -76,18 +76,18 @@ fn directories_are_found_again_on_the_way_up_from_5_000_levels() {
     let lines = way::lines(SYNC.options(), &[chain.root()]);
     assert_eq!(lines.len(), 2 * (1 + 3 * LEVELS));
     for role in ["sync", "threads=64", "auto"] {
-        let test = "directories_are_found_again_on_the_way_up_from_5_000_levels";
+        let test = "directories_are_reopened_on_the_way_up_from_5_000_levels";
         let report = child::run(test, role, &chain.root(), 24);
         let [ms, reopened] = ["ms", "reopened"].map(|key| report.number(key));
         println!("{role}: {reopened} reopened, {ms} ms");
         assert_same(&lines, &report.lines(&chain.root(), role), role);
-        // Not one by one from the root: that would be 12 million.
+        // Reopening each directory from the root would be 12 million calls.
         assert!((1..20 * LEVELS).contains(&reopened), "{reopened}");
     }
 }
 
 #[test]
-fn long_names_make_paths_that_no_call_takes() {
+fn long_names_make_paths_longer_than_path_max() {
     let tree = Tree::new();
     let name = "n".repeat(250);
     let mut dir = std::fs::File::open(tree.root()).map(std::os::fd::OwnedFd::from).unwrap();
@@ -116,20 +116,19 @@ fn long_names_make_paths_that_no_call_takes() {
     }
 }
 
-/// Makes items that take their time to be dropped, and waits in the fifth directory until the walk
-/// is stopped.
-struct Gate(Arc<AtomicBool>);
+/// Emits items that are slow to drop, and waits in the fifth directory until the walk is stopped.
+struct WaitingVisitor(Arc<AtomicBool>);
 
-struct Sticky;
+struct SlowDropItem;
 
-impl Drop for Sticky {
+impl Drop for SlowDropItem {
     fn drop(&mut self) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-impl Visitor for Gate {
-    type Item = Sticky;
+impl Visitor for WaitingVisitor {
+    type Item = SlowDropItem;
     type Local = ();
 
     fn entries<'a>(
@@ -137,7 +136,7 @@ impl Visitor for Gate {
         (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, Sticky>,
+        emit: &mut Emit<'_, SlowDropItem>,
     ) {
         while dir.depth() == 5 && !self.0.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
@@ -145,24 +144,24 @@ impl Visitor for Gate {
         for entry in entries {
             match entry.file_type() {
                 FileType::Directory => emit.descend(&entry),
-                _ => emit.item(Sticky),
+                _ => emit.item(SlowDropItem),
             }
         }
     }
 
-    fn weight(_item: &Sticky) -> usize {
+    fn weight(_item: &SlowDropItem) -> usize {
         1
     }
 }
 
-/// Stops the walk when it waits for the fifth directory.
-struct Stopper {
+/// Stops the walk once the visitor waits in the fifth directory.
+struct StoppingConsumer {
     root: Option<CString>,
     depth: usize,
     stopped: Arc<AtomicBool>,
 }
 
-impl RootSource for Stopper {
+impl RootSource for StoppingConsumer {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.root.take().map_or(NextRoot::End, NextRoot::Path)
     }
@@ -175,7 +174,7 @@ impl RootSource for Stopper {
     }
 }
 
-impl Consumer<Sticky> for Stopper {
+impl Consumer<SlowDropItem> for StoppingConsumer {
     fn root_file(&mut self, _root: &Arc<Node>, _meta: &Meta) {}
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
@@ -185,25 +184,27 @@ impl Consumer<Sticky> for Stopper {
 
     fn failed(&mut self, _failure: Failure<'_>) {}
 
-    fn item(&mut self, _item: Sticky) {}
+    fn item(&mut self, _item: SlowDropItem) {}
 
     fn leave(&mut self, _node: &Arc<Node>) {}
 }
 
-/// What is under way when a walk stops must not grow below it while the rest is let go: it would be dropped by recursion.
+/// A task in flight when the walk stops must not add children while the other tasks are dropped:
+/// the resulting chain would be dropped by recursion.
 #[test]
-fn a_chain_is_not_followed_while_the_walk_is_given_up() {
+fn a_chain_is_not_followed_while_the_walk_is_stopped() {
     let chain = Chain::new(20_000, &[]);
     fill(&chain.root(), 150);
-    // In memory the newest is listed first, and the files are to be let go of after the chain.
+    // A tmpfs lists the newest entry first, and the files have to be dropped after the chain.
     let (first, aside) = (chain.root().join("m"), chain.root().with_extension("aside"));
     std::fs::rename(&first, &aside).unwrap();
     std::fs::rename(&aside, &first).unwrap();
     for workers in [1, 7] {
         let stopped = Arc::new(AtomicBool::new(false));
         let root = Some(c_path(&chain.root()));
-        let mut stopper = Stopper { root, depth: 0, stopped: stopped.clone() };
-        let summary = run(Way::workers(workers).options(), Gate(stopped), &mut stopper, &mut |_| {}).unwrap();
+        let mut stopper = StoppingConsumer { root, depth: 0, stopped: stopped.clone() };
+        let summary =
+            run(Way::workers(workers).options(), WaitingVisitor(stopped), &mut stopper, &mut |_| {}).unwrap();
         assert!(!summary.complete && summary.progress.directories < 100, "{summary:?}");
     }
 }

@@ -1,6 +1,6 @@
-//! With 32 descriptors, or fewer, the same is told as with many: of trees deeper and wider than
-//! that, in every way to walk. Each walk is a process of its own, because the limit is a process's
-//! own.
+//! A walk with 32 descriptors or fewer reports the same as one with many, for trees that are deeper
+//! and wider than that, in every way to walk. Each walk has a process of its own, because the limit
+//! applies to a process.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -16,12 +16,13 @@ use support::record::{Everything, Recorder, assert_same};
 use support::tree::{Chain, Tree};
 use support::way::{self, SYNC, Way};
 
-/// Descriptors open now, but for the one that looks; `most` if none is left to look.
+/// Returns the number of open descriptors without the one that lists them; `most` if none is left
+/// to list them.
 fn open_descriptors(most: usize) -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(most, |entries| entries.count() - 1)
 }
 
-/// A child's part: walks `tree` the way `role` says, looking at its descriptors all the while.
+/// Runs in a child: walks `tree` in the way `role` and counts the descriptors meanwhile.
 fn walk(role: &str, tree: &Path) {
     let limit = fathom_io::sys::fd_limit();
     let mut most = open_descriptors(limit);
@@ -41,16 +42,16 @@ fn walk(role: &str, tree: &Path) {
     report("reopened", summary.calls.reopen);
 }
 
-/// Walks `tree` in all ways below the limit `fds`; fails if one tells anything else than `lines`.
+/// Walks `tree` in all ways with the limit `fds`. Fails if the result of one differs from `lines`.
 #[track_caller]
-fn same_below(fds: usize, test: &str, tree: &Path, lines: &[String]) {
+fn assert_same_with_limit(fds: usize, test: &str, tree: &Path, lines: &[String]) {
     for way in way::models() {
         let role = way.choice.to_string();
         let report = child::run(test, &role, tree, fds);
         let [most, ms, reopened] = ["most", "ms", "reopened"].map(|key| report.number(key));
         println!("{role}, {fds} descriptors: {most} at most, {reopened} reopened, {ms} ms");
         assert_same(lines, &report.lines(tree, &role), format_args!("{role}, {fds} descriptors"));
-        assert!(most + 4 <= fds, "none is left to the rest of the process");
+        assert!(most + 4 <= fds, "the rest of the process has no descriptors");
     }
 }
 
@@ -63,7 +64,12 @@ fn a_chain_of_2_000_directories_takes_few_descriptors() {
     let lines = way::lines(SYNC.options(), &[chain.root()]);
     assert_eq!(lines.len(), 2 * (1 + 3 * 2_000));
     for fds in [24, 32] {
-        same_below(fds, "a_chain_of_2_000_directories_takes_few_descriptors", &chain.root(), &lines);
+        assert_same_with_limit(
+            fds,
+            "a_chain_of_2_000_directories_takes_few_descriptors",
+            &chain.root(),
+            &lines,
+        );
     }
 }
 
@@ -79,11 +85,11 @@ fn ten_thousand_directories_take_few_descriptors() {
     }
     let lines = way::lines(SYNC.options(), &[tree.root()]);
     assert_eq!(lines.len(), 2 + 3 * 10_000);
-    same_below(32, "ten_thousand_directories_take_few_descriptors", &tree.root(), &lines);
+    assert_same_with_limit(32, "ten_thousand_directories_take_few_descriptors", &tree.root(), &lines);
 }
 
 #[test]
-fn a_wide_directory_is_come_back_to_from_deep_below() {
+fn a_wide_directory_is_continued_after_deep_ones() {
     if let Some((role, tree)) = role() {
         return walk(&role, &tree);
     }
@@ -91,7 +97,7 @@ fn a_wide_directory_is_come_back_to_from_deep_below() {
     support::tree::late_directories(&tree, 50);
     let lines = way::lines(SYNC.options(), &[tree.root()]);
     for fds in [24, 32] {
-        same_below(fds, "a_wide_directory_is_come_back_to_from_deep_below", &tree.root(), &lines);
+        assert_same_with_limit(fds, "a_wide_directory_is_continued_after_deep_ones", &tree.root(), &lines);
     }
 }
 
@@ -100,7 +106,7 @@ fn no_descriptor_is_left_open_by_a_walk_that_ended() {
     if let Some((role, tree)) = role() {
         let before = open_descriptors(0);
         walk(&role, &tree);
-        // Workers end in their own time.
+        // Workers end asynchronously.
         let start = Instant::now();
         while open_descriptors(0) > before && start.elapsed().as_secs() < 300 {
             std::thread::yield_now();

@@ -1,5 +1,5 @@
-//! A slow device beside a fast one: each gets the workers it has use for, and the order of what is
-//! told stays the same.
+//! A walk of a slow and a fast device: each gets the workers that it needs, and the order of the
+//! result stays the same.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -16,14 +16,14 @@ use support::slow::{TwoDevices, device};
 use support::tree::{Tree, fill};
 use support::way::{self, SYNC, Way};
 
-/// Many small directories.
+/// Creates `dirs` directories with `files` files each.
 fn grow(tree: &Tree, dirs: usize, files: usize) {
     for number in 0..dirs {
         fill(&tree.dir(&number.to_string()), files);
     }
 }
 
-/// A directory on a fast and one on a slow device, or a word why not.
+/// Returns a tree on a fast and one on a slow device, or prints why there are none.
 fn two_trees() -> Option<(Tree, Tree)> {
     let (fast, slow) = (Tree::in_memory(), Tree::new());
     if device(fast.root()) == device(slow.root()) {
@@ -33,7 +33,7 @@ fn two_trees() -> Option<(Tree, Tree)> {
     Some((fast, slow))
 }
 
-/// Walks both, and checks what was told.
+/// Walks both trees and checks the result.
 fn walk(roots: &[PathBuf], slow_dev: u64) -> TwoDevices {
     let way = Way::of(Model::Auto);
     let first = way::lines(SYNC.options(), roots);
@@ -58,8 +58,8 @@ fn a_slow_device_gets_many_workers_and_a_fast_one_few() {
     }
 }
 
-/// The consumer waits for the slow tree, and yet not all workers go there. A busy machine may hold
-/// up the few that do not, so the best of several walks counts.
+/// The consumer waits for the slow tree, but some workers walk the fast one. A busy machine may
+/// delay these few, so the best of several walks counts.
 #[test]
 fn a_fast_device_does_not_wait_for_a_slow_one_that_comes_first() {
     const WALKS: usize = 6;

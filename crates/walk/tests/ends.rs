@@ -1,5 +1,5 @@
-//! A walk ends: when it is stopped, at once, whatever its workers wait for; when what it found is
-//! not wanted. Nothing is left behind by it.
+//! The end of a walk: a stopped walk ends at once, even if its workers wait, and directories that
+//! the consumer declines are dropped. No item or thread is left afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -16,19 +16,19 @@ use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
 use support::{Random, Watchdog};
 
-/// Stops a walk while calls wait at `gate`, which is opened after its end: it waits for none of
-/// them.
+/// Stops a walk while calls wait at `gate`, which is opened after the end of the walk: the walk
+/// does not wait for these calls.
 fn stop(tree: &Tree, gate: &Gate, what: impl Display, start: impl FnOnce(&mut Recorder<'_>) -> Summary) {
     let _watchdog = Watchdog::new(what);
     let mut recorder = Recorder::new(&[tree.root()]);
     recorder.stopped = Box::new(|_| gate.waiting() > 0);
     assert!(!start(&mut recorder).complete);
-    assert!(gate.waiting() > 0, "calls were still under way at the end");
+    assert!(gate.waiting() > 0, "no calls were in flight at the end");
     gate.open();
 }
 
 #[test]
-fn a_walk_stops_while_its_workers_sit_in_slow_calls() {
+fn a_walk_stops_while_its_workers_wait_for_slow_calls() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 4);
     fill(&tree.dir("d0/wide"), 20);
@@ -46,7 +46,7 @@ fn a_walk_stops_while_its_workers_sit_in_slow_calls() {
 }
 
 #[test]
-fn a_walk_stops_while_answers_are_late() {
+fn a_walk_stops_while_results_are_delayed() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 4);
     for workers in [1, 8] {
@@ -61,7 +61,7 @@ fn a_walk_stops_while_answers_are_late() {
 }
 
 #[test]
-fn what_was_told_before_a_stop_is_the_beginning_of_the_whole() {
+fn the_result_of_a_stopped_walk_is_a_prefix_of_the_whole() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 4, 5);
     fill(&tree.dir("d1/wide"), 5_000);
@@ -75,18 +75,18 @@ fn what_was_told_before_a_stop_is_the_beginning_of_the_whole() {
             recorder.stopped = Box::new(move |lines| lines >= end);
             let summary = way::start(way.options(), visit.clone(), &mut recorder);
             assert!(!summary.complete);
-            let told = std::mem::take(&mut recorder.lines);
+            let prefix = std::mem::take(&mut recorder.lines);
             drop(recorder);
-            assert_same(&whole[..told.len()], &told, format_args!("{way}, stopped at {end}"));
-            // Asked every few hundred lines.
-            assert!((end..end + 1_000).contains(&told.len()), "{way}: {end}, {}", told.len());
+            assert_same(&whole[..prefix.len()], &prefix, format_args!("{way}, stopped at {end}"));
+            // The walk asks every few hundred lines whether to stop.
+            assert!((end..end + 1_000).contains(&prefix.len()), "{way}: {end}, {}", prefix.len());
             visit.check_alone(way);
         }
     }
 }
 
 #[test]
-fn what_is_not_wanted_is_let_go() {
+fn declined_directories_are_dropped() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 4, 5);
     mixed(&tree);

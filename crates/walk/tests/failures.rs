@@ -1,5 +1,5 @@
-//! Every failure that a walk knows of is a message of the gatherer, with its path, operation and
-//! error, and the walk is not called complete: whatever call fails, and with whatever error.
+//! Every failure of a walk is one message of the gatherer, with path, operation and error, and
+//! makes the summary incomplete, for every call that can fail and every error.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -23,7 +23,7 @@ use support::calls::{Calls, Native, Over};
 use support::tree::{Tree, bushy, fill};
 use support::{Watchdog, skip};
 
-/// Everything with its metadata.
+/// Sends every entry with its metadata.
 struct All;
 
 impl Policy for All {
@@ -36,7 +36,7 @@ impl Policy for All {
     }
 }
 
-/// Names only.
+/// Sends every entry without metadata.
 struct NamesOnly;
 
 impl Policy for NamesOnly {
@@ -45,24 +45,24 @@ impl Policy for NamesOnly {
     }
 }
 
-/// A failure as a message reports it.
-type Told = (Vec<u8>, Operation, Errno);
+/// Path, operation and error of a failure in a message.
+type ReportedFailure = (Vec<u8>, Operation, Errno);
 
-fn told(failed: &Failed) -> Told {
+fn reported(failed: &Failed) -> ReportedFailure {
     let mut path = Vec::new();
     failed.path.write(&mut path);
     (path, failed.operation, failed.errno)
 }
 
-/// Gathers below `root` with models that `make` makes; the failures in messages, sorted by path,
-/// and the sum.
+/// Walks `root` with the models that `make` returns. Returns the failures in messages, sorted by
+/// path, and the summary.
 #[track_caller]
 fn gather<M: MetadataModel>(
     builder: Builder,
     policy: impl Policy,
     root: &Path,
     make: impl Fn() -> M + Send + Sync + 'static,
-) -> (Vec<Told>, Summary) {
+) -> (Vec<ReportedFailure>, Summary) {
     let _watchdog = Watchdog::new(root.display());
     let make = move || Ok::<_, Unavailable>(make());
     let (gatherer, mut inboxes) = builder.start_with(policy, make).unwrap();
@@ -70,7 +70,7 @@ fn gather<M: MetadataModel>(
     let inbox = inboxes.pop().unwrap();
     let reader = std::thread::spawn(move || {
         let errors = inbox.filter_map(|message| match message {
-            Message::Error(failed) => Some(told(&failed)),
+            Message::Error(failed) => Some(reported(&failed)),
             _ => None,
         });
         errors.collect::<Vec<_>>()
@@ -86,18 +86,18 @@ fn gather<M: MetadataModel>(
 /// The call that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    /// Opening the directory, which is there.
+    /// Opening the directory, which exists.
     Open,
-    /// Opening the directory, and looking at it: it is gone.
+    /// Opening the directory, and reading its metadata: it has vanished.
     Vanish,
-    /// Taking the metadata of the open directory.
+    /// Reading the metadata of the open directory.
     StatOpen,
     Read,
-    /// Taking the metadata of an entry.
+    /// Reading the metadata of an entry.
     Stat,
 }
 
-/// The kernel's calls, but one of them fails on one directory or entry.
+/// The system calls, one of which fails on one directory or entry.
 #[derive(Clone, Debug)]
 struct Failing {
     call: Call,
@@ -153,13 +153,13 @@ fn ino(path: &Path) -> u64 {
     fs::metadata(path).unwrap().ino()
 }
 
-/// Every error number there is, but those that a worker waits for to go away.
+/// Returns every error number except those that make a worker retry.
 fn errnos() -> impl Iterator<Item = Errno> {
     (1..=133).map(Errno::from_raw_os_error).filter(|errno| !matches!(*errno, Errno::MFILE | Errno::NFILE))
 }
 
 #[test]
-fn every_call_that_fails_with_any_error_is_told_once() {
+fn every_call_that_fails_with_any_error_is_reported_once() {
     let tree = Tree::new();
     tree.dir("d/below");
     tree.file("d/f");
@@ -187,7 +187,7 @@ fn every_call_that_fails_with_any_error_is_told_once() {
 }
 
 #[test]
-fn descriptors_that_lack_for_good_are_told() {
+fn a_permanent_lack_of_descriptors_is_reported() {
     let tree = Tree::new();
     tree.dir("d/below");
     for errno in [Errno::MFILE, Errno::NFILE] {
@@ -200,7 +200,7 @@ fn descriptors_that_lack_for_good_are_told() {
 }
 
 #[test]
-fn a_type_that_cannot_be_found_out_is_told() {
+fn an_entry_of_unknown_type_whose_stat_fails_is_reported() {
     let tree = Tree::new();
     tree.dir("d/below");
     let rates = Rates { unknown_type: 1.0, stat_eio: 1.0, ..Rates::default() };
@@ -212,7 +212,7 @@ fn a_type_that_cannot_be_found_out_is_told() {
 }
 
 #[test]
-fn as_many_failures_are_told_as_faults_strike() {
+fn each_fault_is_reported_as_one_failure() {
     let tree = Tree::new();
     bushy(&tree.dir("bush"), 3, 3);
     fill(&tree.dir("wide"), 9_000);
@@ -223,14 +223,14 @@ fn as_many_failures_are_told_as_faults_strike() {
         let shared = faults.clone();
         let make = move || shared.over(Blocking);
         let (errors, _) = gather(Builder::new().workers(4), All, &tree.root(), make);
-        // A directory that cannot be opened and then not be looked at either is one failure.
+        // A directory whose open and stat calls both fail is one failure.
         let both = errors.iter().filter(|error| error.1 == Operation::Access).count();
         assert_eq!(errors.len() + both, usize::try_from(faults.counts().failed).unwrap(), "seed {seed}");
     }
 }
 
 #[test]
-fn loops_are_told() {
+fn loops_are_reported() {
     let tree = Tree::new();
     tree.dir("a/b");
     tree.symlink("..", "a/b/up");
@@ -246,9 +246,9 @@ fn loops_are_told() {
 }
 
 #[test]
-fn a_failure_nobody_wants_to_hear_of_still_counts() {
-    struct Deaf;
-    impl Policy for Deaf {
+fn a_failure_without_a_message_still_counts() {
+    struct NoMessages;
+    impl Policy for NoMessages {
         fn pick(&self, _entry: &Entry<'_>) -> Pick {
             Pick::default().descend()
         }
@@ -259,17 +259,17 @@ fn a_failure_nobody_wants_to_hear_of_still_counts() {
     }
     let tree = Tree::new();
     tree.dir("d");
-    let (gatherer, inboxes) = Builder::new().start(Deaf).unwrap();
+    let (gatherer, inboxes) = Builder::new().start(NoMessages).unwrap();
     gatherer.add_root(tree.path("missing")).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     let summary = gatherer.finish().unwrap();
     assert_eq!((summary.complete, summary.progress.failures), (false, 1));
-    let told: Vec<Message> = inboxes.into_iter().flatten().collect();
-    assert!(told.iter().all(|message| matches!(message, Message::RootDone(_))), "{told:?}");
+    let messages: Vec<Message> = inboxes.into_iter().flatten().collect();
+    assert!(messages.iter().all(|message| matches!(message, Message::RootDone(_))), "{messages:?}");
 }
 
 #[test]
-fn a_failure_reads_as_operation_path_and_cause() {
+fn a_failure_is_displayed_as_operation_path_and_cause() {
     let tree = Tree::new();
     let (gatherer, mut inboxes) = Builder::new().start(All).unwrap();
     gatherer.add_root(tree.path("miss\x1b\ning")).unwrap();
@@ -280,10 +280,10 @@ fn a_failure_reads_as_operation_path_and_cause() {
     assert!(text.contains("miss\\u{1b}\\ning': No such file or directory"), "{text}");
 }
 
-/// Directories that the user may not read. Root may read everything, so as root the walk runs in a
-/// thread of another user, and so do the workers that it starts.
+/// Directories that the user may not read. Root may read everything, so as root the walk and its
+/// workers run on threads of another user.
 #[test]
-fn directories_that_may_not_be_read_are_told() {
+fn unreadable_directories_are_reported() {
     let tree = Tree::new();
     tree.dir("shut/below");
     tree.dir("open/below");
@@ -291,7 +291,7 @@ fn directories_that_may_not_be_read_are_told() {
     fs::set_permissions(tree.root(), Permissions::from_mode(0o755)).unwrap();
     let walk = || {
         if rustix::process::geteuid().is_root() && !become_nobody() {
-            return skip("root here may not become another user");
+            return skip("root cannot change its user here");
         }
         let shut = (tree.path("shut").as_os_str().as_bytes().to_vec(), Operation::Open, Errno::ACCESS);
         for workers in [1, 4] {

@@ -1,6 +1,6 @@
-//! What fails is told in its place, the rest as if nothing had failed, whatever the number of
-//! workers and however long calls take. The faults come from a seed and from inode numbers, so no
-//! two runs have the same ones: what holds for some of them only is tried with many seeds.
+//! Each failure is reported in its place and everything else as without faults, for every number of
+//! workers and duration of calls. The faults are derived from a seed and from inode numbers, so two
+//! runs have different ones, and each test runs with many seeds.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -19,19 +19,19 @@ use support::record::{Recorder, assert_same};
 use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
 
-/// What was told, how the walk went, and how many calls failed because a fault struck.
-struct Walked {
+/// The lines and the summary of a walk, and the number of calls that failed because of a fault.
+struct FaultyWalk {
     lines: Vec<String>,
     summary: Summary,
     failed: u64,
 }
 
 #[track_caller]
-fn walk(options: Options, root: &Path, seed: u64, rates: Rates) -> Walked {
+fn walk(options: Options, root: &Path, seed: u64, rates: Rates) -> FaultyWalk {
     walk_over(options, root, seed, rates, || Ok(Blocking))
 }
 
-/// The same under any model, which `make` makes.
+/// Like [`walk`], with the models that `make` returns.
 #[track_caller]
 fn walk_over<M: MetadataModel>(
     options: Options,
@@ -39,15 +39,15 @@ fn walk_over<M: MetadataModel>(
     seed: u64,
     rates: Rates,
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
-) -> Walked {
+) -> FaultyWalk {
     let faults = Faults::new(seed, rates);
     let mut recorder = Recorder::new(&[root]);
     let shared = faults.clone();
     let summary = way::walk_over(options, &mut recorder, move || make().map(|model| shared.over(model)));
-    Walked { lines: recorder.lines, summary, failed: faults.counts().failed }
+    FaultyWalk { lines: recorder.lines, summary, failed: faults.counts().failed }
 }
 
-/// Small directories, one with enough entries for several chunks, links.
+/// Creates small directories, one directory with enough entries for several chunks, and links.
 fn forest() -> Tree {
     let tree = Tree::new();
     mixed(&tree);
@@ -59,7 +59,7 @@ fn forest() -> Tree {
     tree
 }
 
-/// Rates of everything together, some of them zero.
+/// Returns rates of all faults together, some of which are zero.
 fn rates(random: &mut Random) -> Rates {
     let mut rate =
         |most: f64| if random.below(3) == 0 { 0.0 } else { most * random.below(100) as f64 / 100.0 };
@@ -79,20 +79,21 @@ fn rates(random: &mut Random) -> Rates {
     }
 }
 
-/// Links followed or not, metadata of directories sooner or later.
-fn changed(way: Way, seed: u64) -> Options {
+/// Returns options that depend on the seed: whether links are followed, and whether the metadata of
+/// directories is read with that of the other entries.
+fn options_for(way: Way, seed: u64) -> Options {
     let links = if seed.is_multiple_of(3) { Follow::Yes } else { Follow::No };
     way.options().follow_links(links).stat_dirs(seed.is_multiple_of(2))
 }
 
 #[test]
-fn the_same_faults_are_told_for_any_schedule() {
+fn the_same_faults_are_reported_for_any_schedule() {
     let tree = forest();
     let mut failed = 0;
     for seed in 0..30 {
         let mut random = Random(seed);
         let rates = rates(&mut random);
-        let change = |way: Way| changed(way, seed);
+        let change = |way: Way| options_for(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         failed += first.failed;
         for way in [Way::workers(1 + random.below(8)), Way::workers(64), Way::of(Model::Auto)] {
@@ -100,11 +101,11 @@ fn the_same_faults_are_told_for_any_schedule() {
             assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
         }
     }
-    assert!(failed > 1_000, "{failed} faults are too few to mean anything");
+    assert!(failed > 1_000, "{failed} faults are too few for a test");
 }
 
-/// Calls that take a millisecond on the average: round trips, which are given out before a
-/// directory is read to its end.
+/// Calls that take a millisecond on average, like round trips: chunks of a directory become tasks
+/// before the directory is read to its end.
 const SLOW: Rates = Rates {
     open_eacces: 0.0,
     open_emfile: 0.0,
@@ -121,7 +122,7 @@ const SLOW: Rates = Rates {
 };
 
 #[test]
-fn the_same_is_told_where_each_call_is_a_round_trip() {
+fn results_are_the_same_where_each_call_is_a_round_trip() {
     let tree = Tree::new();
     mixed(&tree);
     bushy(&tree.dir("bush"), 3, 4);
@@ -129,7 +130,7 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
     for seed in 0..10 {
         let mut random = Random(seed);
         let rates = rates(&mut random);
-        let change = |way: Way| changed(way, seed);
+        let change = |way: Way| options_for(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
         for way in [Way::workers(64), Way::of(Model::Auto)] {
             let rates = Rates { slow: SLOW.slow, slow_us: SLOW.slow_us, no_magic: true, ..rates };
@@ -139,10 +140,10 @@ fn the_same_is_told_where_each_call_is_a_round_trip() {
     }
 }
 
-/// On a disk, 10,000 names are taken in order of inode numbers, which is known only after many have
-/// been given out.
+/// On a disk, 10,000 names are sorted by inode number, which is decided only after many of them
+/// belong to tasks.
 #[test]
-fn a_very_wide_directory_is_told_the_same_where_each_call_is_a_round_trip() {
+fn a_very_wide_directory_is_the_same_where_each_call_is_a_round_trip() {
     let tree = Tree::new();
     fill(&tree.dir("wide"), 11_000);
     for name in ["wide/d1/x", "wide/d2/x"] {
@@ -159,8 +160,8 @@ fn count(lines: &[String], what: &str) -> usize {
     lines.iter().filter(|line| line.contains(what)).count()
 }
 
-/// Walks with faults of one kind; what is told without and with them.
-fn compare(rates: Rates) -> (Walked, Walked) {
+/// Walks without faults and with faults of one kind, and returns both results.
+fn compare(rates: Rates) -> (FaultyWalk, FaultyWalk) {
     let tree = forest();
     let none = walk(SYNC.options(), &tree.root(), 0, Rates::default());
     let all = walk(Way::workers(3).options(), &tree.root(), 0, rates);
@@ -168,7 +169,7 @@ fn compare(rates: Rates) -> (Walked, Walked) {
 }
 
 #[test]
-fn descriptors_that_lack_for_a_while_and_short_reads_change_nothing() {
+fn a_temporary_lack_of_descriptors_and_short_reads_change_nothing() {
     let rates = Rates {
         open_emfile: 1.0,
         emfile_tries: 2,
@@ -184,7 +185,7 @@ fn descriptors_that_lack_for_a_while_and_short_reads_change_nothing() {
 }
 
 #[test]
-fn types_the_directory_does_not_give_are_found_out() {
+fn types_missing_in_the_directory_are_read_with_stat() {
     let (none, faulty) = compare(Rates { unknown_type: 1.0, ..Rates::default() });
     let unknown = none.lines.iter().map(|line| match line.rsplit_once(": ") {
         Some((start, end)) if line.starts_with("item ") => {
@@ -196,7 +197,7 @@ fn types_the_directory_does_not_give_are_found_out() {
 }
 
 #[test]
-fn every_entry_is_told_even_if_none_can_be_looked_at() {
+fn every_entry_is_reported_even_if_every_stat_fails() {
     for (errno, rates) in [
         (2, Rates { stat_enoent: 1.0, ..Rates::default() }),
         (5, Rates { stat_eio: 1.0, ..Rates::default() }),
@@ -210,7 +211,7 @@ fn every_entry_is_told_even_if_none_can_be_looked_at() {
 }
 
 #[test]
-fn a_root_that_cannot_be_opened_or_read_is_told_and_nothing_else() {
+fn an_unreadable_root_is_reported_alone() {
     for (errno, rates) in [
         (13, Rates { open_eacces: 1.0, ..Rates::default() }),
         (5, Rates { read_eio: 1.0, ..Rates::default() }),
@@ -223,8 +224,9 @@ fn a_root_that_cannot_be_opened_or_read_is_told_and_nothing_else() {
 }
 
 #[test]
-fn a_directory_that_vanished_is_told_as_lost() {
-    // Refused when opened, and gone when looked at instead: as when somebody removes it in between.
+fn a_vanished_directory_is_reported_as_lost() {
+    // The open call fails and the stat call after it finds nothing, as when another process removes
+    // the directory in between.
     let tree = forest();
     let rates = Rates { open_eacces: 0.3, stat_enoent: 1.0, ..Rates::default() };
     let (mut lost, mut entered) = (0, 0);
@@ -237,7 +239,7 @@ fn a_directory_that_vanished_is_told_as_lost() {
 }
 
 #[test]
-fn a_read_that_breaks_off_is_told_when_its_directory_is_left() {
+fn a_failed_read_is_reported_when_its_directory_is_left() {
     let tree = forest();
     let whole = walk(SYNC.options(), &tree.root(), 0, Rates::default()).lines;
     let whole: HashSet<&String> = whole.iter().collect();
@@ -246,10 +248,10 @@ fn a_read_that_breaks_off_is_told_when_its_directory_is_left() {
         let rates = Rates { read_part: 0.4, ..Rates::default() };
         let faulty = walk(SYNC.options(), &tree.root(), seed, rates);
         let left = count(&faulty.lines, "leave error 5");
-        // A directory whose first entry breaks the read is one that cannot be read.
+        // A directory whose read call fails at the first entry is unreadable.
         assert_eq!(left + count(&faulty.lines, ": error 5"), usize::try_from(faulty.failed).unwrap());
         broken += left;
-        // What was read before the break is told as ever.
+        // The entries read before the failure are reported.
         for line in faulty.lines.iter().filter(|line| line.starts_with("item ")) {
             assert!(whole.contains(line), "{line}");
             items += 1;
@@ -258,17 +260,17 @@ fn a_read_that_breaks_off_is_told_when_its_directory_is_left() {
     assert!(broken > 10 && items > 100, "{broken} reads broke off, {items} items");
 }
 
-/// Faults are told under every model as under the blocking one.
+/// The faults under every model are reported like those under the blocking one.
 #[test]
-fn the_same_faults_are_told_under_every_model() {
+fn the_same_faults_are_reported_under_every_model() {
     let tree = forest();
     let mut failed = 0;
     for seed in 0..4 {
         let rates = Rates { slow: 0.0, ..rates(&mut Random(seed)) };
-        let options = || changed(SYNC, seed);
+        let options = || options_for(SYNC, seed);
         let expected = walk(options(), &tree.root(), seed, rates);
         failed += expected.failed;
-        let same = |walked: Walked| assert_same(&expected.lines, &walked.lines, seed);
+        let same = |walked: FaultyWalk| assert_same(&expected.lines, &walked.lines, seed);
         let root = tree.root();
         if AsyncSeq::new().is_ok() {
             same(walk_over(options(), &root, seed, rates, AsyncSeq::new));

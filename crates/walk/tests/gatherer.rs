@@ -1,5 +1,5 @@
-//! The gatherer sends what its policy picks, all of it and once, in channels that stay small, and
-//! ends whatever its consumers do.
+//! The gatherer sends each entry that its policy picks once, through channels of bounded length,
+//! and ends even if its consumers stall, vanish or panic.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -17,7 +17,8 @@ use support::Watchdog;
 use support::tree::{Chain, Tree, bushy, fill, late_directories, mixed};
 use support::way;
 
-/// Everything, metadata and all, by inode number; every directory is watched.
+/// Sends every entry with its metadata to the channel of its inode number, and requests the end
+/// messages of every directory.
 struct All;
 
 impl Policy for All {
@@ -44,9 +45,9 @@ fn path(dir: &Node) -> Vec<u8> {
     path
 }
 
-/// What came out of one channel.
+/// The messages of one channel.
 #[derive(Debug, Default)]
-struct Taken {
+struct Received {
     entries: Vec<(Vec<u8>, u64, FileType)>,
     errors: Vec<(Vec<u8>, Operation, Errno)>,
     ended: HashSet<Vec<u8>>,
@@ -54,9 +55,9 @@ struct Taken {
     roots_done: Vec<RootId>,
 }
 
-/// Takes everything, and checks that nothing comes after the word that it is over.
-fn take(inbox: Inbox) -> Taken {
-    let mut taken = Taken::default();
+/// Takes all messages, and checks that none about a tree follows the end message of that tree.
+fn take(inbox: Inbox) -> Received {
+    let mut taken = Received::default();
     for message in inbox {
         let mut at = Vec::new();
         match message {
@@ -68,7 +69,7 @@ fn take(inbox: Inbox) -> Taken {
                 );
                 taken.entries.push((at, item.ino, item.file_type));
             }
-            Message::Processed(_) => panic!("nobody asked for it"),
+            Message::Processed(_) => panic!("no directory is watched"),
             Message::Error(failed) => {
                 failed.path.write(&mut at);
                 taken.errors.push((at, failed.operation, failed.errno));
@@ -81,11 +82,11 @@ fn take(inbox: Inbox) -> Taken {
     taken
 }
 
-fn readers(inboxes: Vec<Inbox>) -> Vec<JoinHandle<Taken>> {
+fn readers(inboxes: Vec<Inbox>) -> Vec<JoinHandle<Received>> {
     inboxes.into_iter().map(|inbox| thread::spawn(move || take(inbox))).collect()
 }
 
-/// All paths below `root`, and it.
+/// Returns `root` and all paths below it.
 fn truth(root: &Path) -> BTreeSet<Vec<u8>> {
     use std::os::unix::ffi::OsStrExt;
     let mut found = BTreeSet::new();
@@ -104,16 +105,16 @@ fn gathers_all(builder: Builder, roots: &[&Tree], channels: usize, what: impl st
     let _watchdog = Watchdog::new(&what);
     let (gatherer, inboxes) = builder.channels(channels).start(All).unwrap();
     let readers = readers(inboxes);
-    // Some are added while others are walked.
+    // Roots are added while others are walked.
     for root in roots {
         gatherer.add_root(root.root()).unwrap();
     }
     let summary = gatherer.finish().unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!(summary.complete, "{what}");
-    let taken: Vec<Taken> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+    let taken: Vec<Received> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
     let mut expected: BTreeSet<_> = roots.iter().flat_map(|root| truth(&root.root())).collect();
     let dirs: HashSet<_> = expected.iter().filter(|path| is_dir(path)).cloned().collect();
-    // A root is nobody's entry.
+    // A root is not an entry of a directory.
     for root in roots {
         assert!(expected.remove(path_bytes(&root.root())));
     }
@@ -125,7 +126,11 @@ fn gathers_all(builder: Builder, roots: &[&Tree], channels: usize, what: impl st
     let mut inodes = HashMap::new();
     for (channel, taken) in taken.iter().enumerate() {
         let roots_done: HashSet<_> = taken.roots_done.iter().map(|root| root.index()).collect();
-        assert_eq!(roots_done, (0..roots.len()).collect(), "{what}: every channel is told of every root");
+        assert_eq!(
+            roots_done,
+            (0..roots.len()).collect(),
+            "{what}: every channel has an end message for every root"
+        );
         for (_, ino, _) in &taken.entries {
             assert_eq!(*inodes.entry(*ino).or_insert(channel), channel, "{what}: an inode has one channel");
         }
@@ -186,9 +191,9 @@ fn a_chain_deeper_than_any_path_is_gathered() {
     assert!(taken.entries.iter().map(|entry| entry.0.len()).max().unwrap() > 4096);
 }
 
-/// Looks again until something is so.
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    while !is_so() {
+/// Waits until a condition is true.
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -209,7 +214,7 @@ fn a_consumer_that_stalls_holds_up_the_walk_but_not_its_end() {
         gatherer.shut_down();
         assert!(!gatherer.finish().unwrap().complete);
         assert!(busy.join().is_ok());
-        // Each worker may have had one directory's messages in hand when the channel filled up.
+        // Each worker may have held the messages of one directory when the channel became full.
         let left = stalled.count();
         assert!(
             (BACKLOG..=BACKLOG + (workers + 1) * 16).contains(&left),
@@ -219,7 +224,7 @@ fn a_consumer_that_stalls_holds_up_the_walk_but_not_its_end() {
 }
 
 #[test]
-fn a_consumer_that_is_gone_takes_nobody_with_it() {
+fn a_consumer_that_is_gone_does_not_end_the_others() {
     let tree = Tree::new();
     bushy(&tree.root(), 5, 5);
     let _watchdog = Watchdog::new("gone");
@@ -229,7 +234,7 @@ fn a_consumer_that_is_gone_takes_nobody_with_it() {
     let panicked = thread::spawn(move || {
         let mut panics = panics;
         panics.next();
-        panic!("meant to");
+        panic!("expected panic");
     });
     assert!(panicked.join().is_err());
     let rest = readers(inboxes);
@@ -240,7 +245,7 @@ fn a_consumer_that_is_gone_takes_nobody_with_it() {
 }
 
 #[test]
-fn with_all_consumers_gone_the_walk_ends() {
+fn a_walk_without_consumers_ends() {
     let tree = Tree::new();
     bushy(&tree.root(), 6, 5);
     let _watchdog = Watchdog::new("all gone");
@@ -264,12 +269,12 @@ fn a_gatherer_that_is_dropped_ends_and_so_do_its_channels() {
     assert_eq!(inboxes.into_iter().map(Iterator::count).sum::<usize>(), 0);
 }
 
-/// Panics at the first entry.
-struct Clumsy;
+/// A policy that panics at the first entry.
+struct PanickingPolicy;
 
-impl Policy for Clumsy {
+impl Policy for PanickingPolicy {
     fn pick(&self, _entry: &Entry<'_>) -> Pick {
-        panic!("meant to");
+        panic!("expected panic");
     }
 }
 
@@ -278,7 +283,7 @@ fn a_policy_that_panics_ends_the_walk_with_an_error() {
     let tree = Tree::new();
     bushy(&tree.root(), 3, 3);
     let _watchdog = Watchdog::new("panics");
-    let (gatherer, mut inboxes) = Builder::new().workers(4).start(Clumsy).unwrap();
+    let (gatherer, mut inboxes) = Builder::new().workers(4).start(PanickingPolicy).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     assert_eq!(inboxes.pop().unwrap().count(), 0);
     assert_eq!(gatherer.finish().unwrap_err().op(), Op::Work);
@@ -293,21 +298,21 @@ fn trees_are_added_while_others_are_walked_and_each_has_its_end() {
     let mut inbox = inboxes.pop().unwrap();
     for tree in &trees {
         let added = gatherer.add_root(tree.root()).unwrap();
-        // The next is added once this one is over: the walk goes to sleep in between, and wakes up
-        // again.
+        // The next root is added after the end of this one: all workers are parked in between, and
+        // have to be woken.
         let over = inbox.by_ref().find_map(|message| match message {
             Message::RootDone(root) => Some(root),
             _ => None,
         });
         assert_eq!(over, Some(added));
-        // The progress is what the walk's own thread last said.
+        // The leading thread publishes the progress at intervals.
         wait_until(|| gatherer.progress().entries > 0 && gatherer.progress().busy == 0);
     }
     assert!(gatherer.finish().unwrap().complete);
     assert!(inbox.next().is_none() && inbox.try_next().is_none());
 }
 
-/// Names alone, and no more than one level.
+/// Sends names without metadata, of one level.
 struct Names;
 
 impl Policy for Names {
@@ -317,7 +322,7 @@ impl Policy for Names {
 }
 
 #[test]
-fn metadata_is_taken_of_what_it_is_asked_for() {
+fn metadata_is_read_only_of_requested_types() {
     let tree = Tree::new();
     fill(&tree.dir("below"), 50);
     (0..40).for_each(|number| tree.file(&format!("file{number}")));
@@ -327,7 +332,7 @@ fn metadata_is_taken_of_what_it_is_asked_for() {
     gatherer.add_root(tree.path("missing")).unwrap();
     let summary = gatherer.finish().unwrap();
     let taken = take(inboxes.pop().unwrap());
-    assert_eq!(summary.calls.open, 3, "no descent unless asked: {summary:?}");
+    assert_eq!(summary.calls.open, 3, "only picked directories are opened: {summary:?}");
     assert_eq!(summary.calls.stat, 1, "of the directory that was opened: {summary:?}");
     assert_eq!(taken.errors.len(), 1);
     assert_eq!((taken.errors[0].1, taken.errors[0].2), (Operation::Access, Errno::NOENT));
@@ -348,13 +353,13 @@ fn several_threads_share_a_channel() {
     let summary = gatherer.finish().unwrap();
     let all: usize = counters.into_iter().map(|counter| counter.join().unwrap()).sum();
     let directories = usize::try_from(summary.progress.directories).unwrap();
-    // Each entry, two words for each directory, and one for the root.
+    // One message for each entry, two for each directory, and one for the root.
     let entries = usize::try_from(summary.progress.entries).unwrap();
     assert_eq!(all, entries + 2 * directories + 1);
 }
 
 #[test]
-fn nothing_is_kept_of_a_walk_that_is_over() {
+fn nothing_is_kept_of_a_finished_walk() {
     struct Counted(Arc<()>);
     impl Policy for Counted {
         fn pick(&self, _entry: &Entry<'_>) -> Pick {
@@ -369,6 +374,6 @@ fn nothing_is_kept_of_a_walk_that_is_over() {
     gatherer.add_root(tree.root()).unwrap();
     assert!(gatherer.finish().unwrap().complete);
     drop(inboxes);
-    let _watchdog = Watchdog::new("workers have ended and let go of the policy");
+    let _watchdog = Watchdog::new("workers end and drop the policy");
     wait_until(|| Arc::strong_count(&alive) == 1);
 }

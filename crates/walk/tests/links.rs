@@ -1,4 +1,4 @@
-//! Links followed and directories mounted: the same directory met by many ways, or inside itself.
+//! Followed links and mounted directories: a directory with several paths, or inside itself.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -24,7 +24,7 @@ fn count(lines: &[String], what: &str) -> usize {
     lines.iter().filter(|line| line.contains(what)).count()
 }
 
-/// Compares all blocking ways of walking `root` with links followed.
+/// Walks `root` with links followed in all blocking ways, and compares the results.
 #[track_caller]
 fn all_following(root: &Path) -> Vec<String> {
     let lines = way::lines(following(SYNC), &[root]);
@@ -35,21 +35,21 @@ fn all_following(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn links_in_a_circle_are_gone_round_once() {
+fn a_circle_of_links_is_followed_once() {
     let tree = Tree::new();
     for (from, to) in [("a", "b"), ("b", "c"), ("c", "a")] {
         tree.dir(from);
         tree.symlink(&format!("../{to}"), &format!("{from}/on"));
     }
     let lines = all_following(&tree.root());
-    // From each of the three, the other two and then the first again.
+    // From each of the three, the walk enters the other two and meets the first again.
     assert_eq!((count(&lines, "enter "), count(&lines, ": loop")), (1 + 3 * 4, 3));
 }
 
-/// Longer than a worker looks back: only who puts things in order sees it, and workers ahead must
-/// not go round for ever.
+/// The loop is longer than the number of ancestors that a worker checks: only the calling thread
+/// detects it, and workers that read ahead must not follow it forever.
 #[test]
-fn a_loop_of_300_levels_is_one() {
+fn a_loop_of_300_levels_is_detected() {
     const LEVELS: usize = 300;
     let tree = Tree::new();
     let deepest = tree.dir(&vec!["d"; LEVELS].join("/"));
@@ -60,8 +60,7 @@ fn a_loop_of_300_levels_is_one() {
     assert_eq!((count(&lines, "enter "), count(&lines, ": loop")), (LEVELS + 2, 1));
 }
 
-/// Calls `walk` with options for a consumer that wants each directory once, and a recorder that is
-/// one.
+/// Calls `walk` with a recorder that enters each directory once, and with the options for that.
 fn each_once(root: &Path, way: Way, walk: impl FnOnce(Options, &mut Recorder<'_>)) -> Vec<String> {
     let mut met = HashSet::new();
     let mut recorder = Recorder::new(&[root]);
@@ -72,7 +71,7 @@ fn each_once(root: &Path, way: Way, walk: impl FnOnce(Options, &mut Recorder<'_>
 }
 
 #[test]
-fn a_directory_with_2_to_the_30_ways_to_it_is_listed_once() {
+fn a_directory_with_2_to_the_30_paths_is_listed_once() {
     const LEVELS: usize = 30;
     let tree = Tree::new();
     for level in 0..LEVELS {
@@ -98,10 +97,10 @@ fn a_directory_with_2_to_the_30_ways_to_it_is_listed_once() {
     println!("{} ms", start.elapsed().as_millis());
 }
 
-/// Directories with links to each other at random: which of the ways to one is the first depends on
-/// the order alone.
+/// Directories with pseudo-random links to each other: only the order of the walk decides which
+/// path to a directory is the first.
 #[test]
-fn who_wants_each_directory_once_gets_it_at_its_first_place() {
+fn a_directory_with_several_paths_is_listed_at_the_first() {
     for seed in 0..25 {
         let mut random = Random(seed);
         let tree = Tree::new();
@@ -133,12 +132,12 @@ fn who_wants_each_directory_once_gets_it_at_its_first_place() {
     }
 }
 
-/// The kernel follows 40 links in one path at most: directories behind more of them are found again
-/// all the same.
+/// The kernel follows at most 40 links in one path, but directories behind more links can be
+/// reopened.
 #[test]
-fn directories_behind_many_links_are_found_again() {
+fn directories_behind_many_links_are_reopened() {
     const LEVELS: usize = 300;
-    let test = "directories_behind_many_links_are_found_again";
+    let test = "directories_behind_many_links_are_reopened";
     if let Some((role, tree)) = role() {
         let way = Way::of(role.parse().unwrap());
         return report_lines(&tree, &role, &way::lines(following(way), &[tree.join("d0")]));
@@ -178,7 +177,7 @@ fn a_directory_mounted_below_itself_is_a_loop() {
     let mounts = "mount --bind \"$0/a\" \"$0/a/b/here\" && mount --bind \"$0\" \"$0/a/b/again\" && mount --bind \"$0/a\" \"$0/z/other\"";
     let Some(report) = child::run_with_mounts(test, "mounted", &tree.root(), mounts) else { return };
     let lines = report.lines(&tree.root(), "mounted");
-    // Inside `z/other`, `a` is no ancestor but itself; the mounts were made for the first `a`, one
-    // in the other.
+    // In `z/other`, `a` is not its own ancestor. The bind mounts below the first `a` are the two
+    // loops; they are not repeated in `z/other`.
     assert_eq!((count(&lines, ": loop"), count(&lines, "item file ")), (2, 2), "{lines:#?}");
 }

@@ -1,5 +1,4 @@
-//! Memory does not grow with the number of files, and who takes things slowly is not buried in
-//! them: the workers wait.
+//! Memory does not grow with the number of files, even if the consumer is slow: the workers wait.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -20,7 +19,7 @@ use support::record::{Everything, Recorder};
 use support::tree::{Tree, fill};
 use support::way::{self, SYNC, Way};
 
-/// `dirs` directories of `files` files each.
+/// Creates `dirs` directories with `files` files each.
 fn flat(dirs: usize, files: usize) -> Tree {
     let tree = Tree::in_memory();
     for number in 0..dirs {
@@ -29,19 +28,19 @@ fn flat(dirs: usize, files: usize) -> Tree {
     tree
 }
 
-/// Peak of this process's resident memory.
+/// Returns the peak of this process's resident memory.
 fn peak_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Makes an item of each file, and that a large one.
-struct Large;
+/// Emits a large item for each file.
+struct LargeItems;
 
 const ITEM_BYTES: usize = 400;
 
-impl Visitor for Large {
+impl Visitor for LargeItems {
     type Item = Box<[u8; ITEM_BYTES]>;
     type Local = ();
 
@@ -65,20 +64,20 @@ impl Visitor for Large {
     }
 }
 
-/// Counts, and now and then takes its time.
-struct Slow {
+/// Counts the items, and sleeps at some of them.
+struct SlowConsumer {
     root: Option<std::ffi::CString>,
     items: usize,
     naps: bool,
 }
 
-impl RootSource for Slow {
+impl RootSource for SlowConsumer {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.root.take().map_or(NextRoot::End, NextRoot::Path)
     }
 }
 
-impl Consumer<Box<[u8; ITEM_BYTES]>> for Slow {
+impl Consumer<Box<[u8; ITEM_BYTES]>> for SlowConsumer {
     fn root_file(&mut self, _root: &Arc<Node>, _meta: &Meta) {}
 
     fn enter(&mut self, _enter: Enter<'_>) -> Descend {
@@ -99,19 +98,19 @@ impl Consumer<Box<[u8; ITEM_BYTES]>> for Slow {
     fn leave(&mut self, _node: &Arc<Node>) {}
 }
 
-/// A child's part: walks the tree, and reports what it took.
+/// Runs in a child: walks the tree, and reports the memory.
 fn walk(role: &str, tree: &Path) {
     let (choice, naps) = role.strip_suffix(" slow").map_or((role, false), |choice| (choice, true));
     let before = peak_kib();
-    let mut slow = Slow { root: Some(support::tree::c_path(tree)), items: 0, naps };
+    let mut slow = SlowConsumer { root: Some(support::tree::c_path(tree)), items: 0, naps };
     let _watchdog = Watchdog::new(role);
     let way = Way::of(choice.parse().unwrap());
-    assert!(run(way.options(), Large, &mut slow, &mut |_| {}).unwrap().complete);
+    assert!(run(way.options(), LargeItems, &mut slow, &mut |_| {}).unwrap().complete);
     report("items", slow.items);
     report("grown", peak_kib() - before);
 }
 
-/// KiB by which a walk of `tree` raises the peak.
+/// Returns the growth of the peak in KiB by a walk of `tree`.
 #[track_caller]
 fn grown(test: &str, role: &str, tree: &Tree, items: usize) -> usize {
     let report = child::run(test, role, &tree.root(), 1024);
@@ -121,8 +120,8 @@ fn grown(test: &str, role: &str, tree: &Tree, items: usize) -> usize {
     grown
 }
 
-/// All items at once would take 120 MB. Each worker may have a chunk of 1,000 under way, which is
-/// what 64 of them cost.
+/// All items together have 120 MB. Each worker may process a chunk of 1,000 entries, so 64 workers
+/// have a higher limit.
 #[test]
 fn memory_is_the_same_for_ten_times_the_files() {
     if let Some((role, tree)) = role() {
@@ -149,10 +148,10 @@ fn memory_is_bounded_below_a_root_of_20_000_directories() {
     }
 }
 
-/// The same without the system's word for it: how many items there are at most while somebody takes
-/// them slowly.
+/// The number of items that exist at the same time is bounded while the consumer is slow. This does
+/// not depend on the memory statistics of the system.
 #[test]
-fn few_items_wait_for_who_takes_them_slowly() {
+fn few_items_wait_for_a_slow_consumer() {
     for (dirs, files) in [(100, 1_000), (10_000, 10), (1, 100_000)] {
         let tree = flat(dirs, files);
         for way in [SYNC, Way::workers(2), Way::workers(16)] {
@@ -168,7 +167,7 @@ fn few_items_wait_for_who_takes_them_slowly() {
             way::walk(way.options(), visit, &mut recorder);
             drop(recorder);
             println!("{way}: {dirs} directories of {files} files: {most} items at most");
-            // 2 MiB of them, and a chunk for each worker that was in the middle of one.
+            // The backlog holds 2 MiB of items, and each worker may be in the middle of a chunk.
             assert!(most < 20_000 + 1_100 * 16, "{way}: {most} of {}", dirs * files);
         }
     }

@@ -1,5 +1,5 @@
-//! The same is told of a tree whatever the model, the number of workers and the order in which
-//! calls end; and it is what std says of the tree.
+//! The result of an ordered walk does not depend on the model, the number of workers or the order
+//! in which calls complete, and agrees with the standard library.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -20,9 +20,10 @@ use support::skip;
 use support::tree::{Chain, Tree, bushy, expected, fill, late_directories, mixed};
 use support::way::{self, SYNC, Way};
 
-/// Walks `roots` in every way, and over models that answer late; returns what was told each time.
+/// Walks `roots` in every way and with models that delay their results, compares the results, and
+/// returns the lines.
 #[track_caller]
-fn all_the_same(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Options) -> Vec<String> {
+fn assert_all_same(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Options) -> Vec<String> {
     let options = |way: Way| change(way.options());
     let lines = way::lines(options(SYNC), roots);
     for way in way::all() {
@@ -41,18 +42,18 @@ fn all_the_same(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Options)
 fn mixed_files_and_links_not_followed() {
     let tree = Tree::new();
     mixed(&tree);
-    assert_same(&expected(&tree.root()), &all_the_same(&[tree.root()], |options| options), "sync");
+    assert_same(&expected(&tree.root()), &assert_all_same(&[tree.root()], |options| options), "sync");
 }
 
 #[test]
 fn links_followed() {
     let tree = Tree::new();
     mixed(&tree);
-    let lines = all_the_same(&[tree.root()], |options| options.follow_links(Follow::Yes));
+    let lines = assert_all_same(&[tree.root()], |options| options.follow_links(Follow::Yes));
     let count = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
-    // `itself`, `up` and `top` each lead to an ancestor, the latter two by way of `to-dir` as well.
+    // `itself`, `up` and `top` each lead to an ancestor, the latter two also through `to-dir`.
     assert_eq!(count(": loop"), 5, "{lines:#?}");
-    // ENOENT and ELOOP.
+    // The dangling link fails with ENOENT, and `knot` with ELOOP.
     assert_eq!((count("error 2"), count("error 40")), (1, 1), "{lines:#?}");
     assert_eq!(count("enter to-dir"), 1);
 }
@@ -62,15 +63,15 @@ fn a_directory_of_25_000_entries_is_split() {
     let tree = Tree::new();
     let wide = tree.dir("wide");
     fill(&wide, 25_000);
-    // Of another order than their inode numbers, and some are directories.
+    // Some names are directories, and the names are not in the order of their inode numbers.
     for number in 0..50 {
         let dir = wide.join(format!("dir-{number}"));
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("inside"), b"x").unwrap();
     }
     tree.file("after");
-    assert_same(&expected(&tree.root()), &all_the_same(&[tree.root()], |options| options), "sync");
-    all_the_same(&[tree.root()], |options| options.stat_dirs(true));
+    assert_same(&expected(&tree.root()), &assert_all_same(&[tree.root()], |options| options), "sync");
+    assert_all_same(&[tree.root()], |options| options.stat_dirs(true));
 }
 
 #[test]
@@ -94,19 +95,23 @@ fn a_directory_of_110_000_entries_is_read_in_batches() {
     }
     let expected = expected(&tree.root());
     let unasked = expected.iter().map(|line| match line.split_once(": ") {
-        Some((name, _)) if line.starts_with("item ") => format!("{name}: not asked"),
+        Some((name, _)) if line.starts_with("item ") => format!("{name}: not read"),
         _ => line.clone(),
     });
     assert_same(&unasked.collect::<Vec<_>>(), &first, "sync");
 }
 
 #[test]
-fn a_loose_walk_reads_less_at_once_and_tells_what_has_a_place_in_its_place() {
+fn unordered_chunks_are_smaller_and_ordered_items_keep_their_order() {
     let tree = Tree::new();
     late_directories(&tree, 2);
-    let loose = |way: Way| way.options().unordered_chunks(true);
+    let unordered = |way: Way| way.options().unordered_chunks(true);
     let lines = way::lines(SYNC.options(), &[tree.root()]);
-    assert_same(&lines, &all_the_same(&[tree.root()], |options| options.unordered_chunks(true)), "loose");
+    assert_same(
+        &lines,
+        &assert_all_same(&[tree.root()], |options| options.unordered_chunks(true)),
+        "unordered chunks",
+    );
     for seed in 0..4 {
         let broken = |options| {
             let mut recorder = Recorder::new(&[tree.root()]);
@@ -116,14 +121,18 @@ fn a_loose_walk_reads_less_at_once_and_tells_what_has_a_place_in_its_place() {
             way::walk_over(options, &mut recorder, make);
             recorder.lines
         };
-        assert_same(&broken(SYNC.options()), &broken(loose(Way::workers(3))), format_args!("seed {seed}"));
+        assert_same(
+            &broken(SYNC.options()),
+            &broken(unordered(Way::workers(3))),
+            format_args!("seed {seed}"),
+        );
     }
     let reads = |options| {
         let mut recorder = Recorder::new(&[tree.root()]);
         way::walk(options, Everything::default(), &mut recorder).calls.read
     };
     if filesystem::inode_sort_pays(sys::fs_magic(fs::File::open(tree.root()).unwrap().as_fd()).unwrap()) {
-        assert!(reads(SYNC.options()) < reads(loose(SYNC)));
+        assert!(reads(SYNC.options()) < reads(unordered(SYNC)));
     } else {
         skip("directories of temporary files are not read in order of inode numbers");
     }
@@ -140,21 +149,21 @@ fn fill_from(dir: &Path, start: usize) {
 #[test]
 fn a_chain_of_3_000_directories() {
     let chain = Chain::new(3_000, &[c"a", c"z"]);
-    let lines = all_the_same(&[chain.root()], |options| options);
+    let lines = assert_all_same(&[chain.root()], |options| options);
     let enters = lines.iter().filter(|line| line.starts_with("enter ")).count();
     assert_eq!((enters, lines.len()), (1 + 3 * 3_000, 2 * (1 + 3 * 3_000)));
     assert!(lines.iter().any(|line| line.starts_with("enter m 3000 ")));
 }
 
 #[test]
-fn a_bush_of_20_000_directories() {
+fn a_tree_of_20_000_directories() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 5, 6);
-    assert_same(&expected(&tree.root()), &all_the_same(&[tree.root()], |options| options), "sync");
+    assert_same(&expected(&tree.root()), &assert_all_same(&[tree.root()], |options| options), "sync");
 }
 
 #[test]
-fn roots_are_told_one_after_another() {
+fn roots_are_reported_in_order() {
     let tree = Tree::new();
     mixed(&tree);
     let names = ["a", "last", "missing", "a/to-dir", "a/b", "fifo", "a/dangling", "a"];
@@ -162,7 +171,7 @@ fn roots_are_told_one_after_another() {
     for _ in 0..400 {
         roots.extend([tree.path("a/b"), tree.path("last")]);
     }
-    let lines = all_the_same(&roots, |options| options);
+    let lines = assert_all_same(&roots, |options| options);
     let files = lines.iter().filter(|line| line.starts_with("root ")).count();
     assert_eq!(files, 5 + 400);
     assert_eq!(
@@ -170,12 +179,12 @@ fn roots_are_told_one_after_another() {
         3 + 400
     );
 
-    let followed = all_the_same(&roots[..7], |options| options.follow_roots(Follow::Yes));
+    let followed = assert_all_same(&roots[..7], |options| options.follow_roots(Follow::Yes));
     assert_eq!(followed.iter().filter(|line| line.starts_with("root ")).count(), 4);
 }
 
 #[test]
-fn what_may_not_be_read_is_told_as_such() {
+fn unreadable_directories_are_reported() {
     let tree = Tree::new();
     let modes = [("unreadable", 0o311), ("unsearchable", 0o444), ("shut", 0o000), ("open", 0o755)];
     for (name, mode) in modes {
@@ -186,18 +195,16 @@ fn what_may_not_be_read_is_told_as_such() {
     let root = tree.root();
     let unprivileged = || {
         if rustix::process::geteuid().is_root() && !(become_nobody() && root.is_dir()) {
-            skip(
-                "root here may not become another user, or that one may not look into temporary directories",
-            );
+            skip("root cannot change its user here, or that user cannot search temporary directories");
             return;
         }
-        let lines = all_the_same(&[&root], |options| options);
+        let lines = assert_all_same(&[&root], |options| options);
         let has =
             |start: &str, end: &str| lines.iter().any(|line| line.starts_with(start) && line.ends_with(end));
         assert!(has("enter unreadable ", ": error 13") && has("enter shut ", ": error 13"), "{lines:#?}");
         assert!(has("lost dir error 13", "") && has("item file", ": error 13"));
     };
-    // On Linux a user is a thread's own, and that of the threads it starts.
+    // On Linux a user belongs to a thread, and to the threads that it starts.
     std::thread::scope(|scope| scope.spawn(unprivileged).join().unwrap());
     for (name, _) in modes {
         fs::set_permissions(tree.path(name), fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,6 +1,6 @@
-//! While a tree is walked somebody swaps its directories for links that lead out of it, or for
-//! other directories. Nothing outside is ever told, not a name, not a size, not a directory; and
-//! nothing as in a directory where it never was.
+//! Another thread swaps directories of a tree for links that lead out of it, or for other
+//! directories, during a walk. The walk never reports a name, size or directory outside the tree,
+//! or an entry in a directory that never contained it.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -24,12 +24,13 @@ use support::way::{self, SYNC, Way};
 use support::{Random, skip};
 
 const LEVELS: usize = 40;
-/// How long swaps are waited for that no walk meets.
+/// Maximum time to wait until a walk meets a swap.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Length of the files outside, which none inside has.
+/// Length of the files outside the tree; those in the tree have another one.
 const SECRET_BYTES: usize = 4_242;
 
-/// Inside and outside are made alike, so that a name that leads astray leads somewhere.
+/// Creates a tree. The trees inside and outside have the same names, so that every wrong lookup
+/// finds a directory.
 fn build(dir: &Path, levels: usize, bytes: usize) {
     fs::create_dir_all(dir).unwrap();
     fs::write(dir.join("file"), vec![b'x'; bytes]).unwrap();
@@ -46,7 +47,7 @@ fn level(dir: &Path, depth: usize) -> PathBuf {
     dir.join(vec!["m"; depth].join("/"))
 }
 
-/// Inode numbers of `dir` and of everything below.
+/// Returns the inode numbers of `dir` and of everything below.
 fn inodes(dir: &Path) -> HashSet<u64> {
     let mut found = HashSet::new();
     let mut rest = vec![dir.to_owned()];
@@ -60,16 +61,16 @@ fn inodes(dir: &Path) -> HashSet<u64> {
     found
 }
 
-/// What a directory is swapped with.
+/// The replacement of a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Decoy {
-    /// A link to the directory outside that is like it.
+    /// A link to the directory outside with the same place.
     Link,
-    /// That directory itself, which is then inside.
+    /// That directory itself, which is then in the tree.
     Directory,
 }
 
-/// A directory's place in its parent, and that of its decoy.
+/// The names of a directory and of its replacement.
 struct Swap {
     parent: OwnedFd,
     name: String,
@@ -96,7 +97,7 @@ impl Swap {
     }
 }
 
-/// The first line that tells of something in a directory where it never was.
+/// Returns the first line about an entry in a directory that never contained it.
 fn misplaced(lines: &[String], outside: &HashSet<u64>, kind: Decoy) -> Option<String> {
     let secret = format!(" {SECRET_BYTES}");
     let mut inside = vec![false];
@@ -105,7 +106,7 @@ fn misplaced(lines: &[String], outside: &HashSet<u64>, kind: Decoy) -> Option<St
         let right = if line.starts_with("enter ") {
             let ino = line.split(' ').nth(3).unwrap().trim_end_matches(':').parse().unwrap();
             inside.push(outside.contains(&ino));
-            // What is below a decoy is one, and a decoy may be met where a directory had been.
+            // A directory below a decoy is one of the decoy's, and a decoy may replace a directory.
             outside.contains(&ino) == among_decoys || (kind == Decoy::Directory && !among_decoys)
         } else if line.starts_with("leave") {
             inside.pop();
@@ -117,20 +118,27 @@ fn misplaced(lines: &[String], outside: &HashSet<u64>, kind: Decoy) -> Option<St
     })
 }
 
-/// What a number of walks while directories were swapped came to.
+/// Counts of the walks during which directories were swapped.
 #[derive(Debug, Default)]
-struct Hunt {
+struct SwapCounts {
     walks: usize,
     swaps: usize,
-    /// Lines of what was not where it had been.
+    /// Number of lines about decoys.
     met: usize,
     errors: usize,
 }
 
-/// Walks `tree` in the ways given, one after another, each `rounds` times, and until swaps and
-/// `errors` have been met; fails if anything is told that never was there.
+/// Walks `tree` in each of the ways in turn, at least `rounds` times and until walks have met swaps
+/// and `errors`. Fails if a walk reports an entry in a directory that never contained it.
 #[track_caller]
-fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], rounds: usize, errors: usize) -> Hunt {
+fn walk_while_swapping(
+    tree: &Path,
+    depths: &[usize],
+    kind: Decoy,
+    ways: &[Way],
+    rounds: usize,
+    errors: usize,
+) -> SwapCounts {
     let beside = tree.parent().unwrap();
     let opened = Arc::new(OwnedFd::from(File::open(beside).unwrap()));
     let swaps: Vec<Swap> = depths.iter().map(|depth| Swap::new(tree, &opened, *depth, kind)).collect();
@@ -139,30 +147,30 @@ fn hunt(tree: &Path, depths: &[usize], kind: Decoy, ways: &[Way], rounds: usize,
         outside.extend(swaps.iter().flat_map(|swap| inodes(&beside.join(&swap.decoy))));
     }
     let (done, swapped) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let (mut hunt, mut wrong) = (Hunt::default(), None);
+    let (mut counts, mut wrong) = (SwapCounts::default(), None);
     std::thread::scope(|scope| {
         let swapper = scope.spawn(|| swap_until(&done, &swapped, &swaps));
         let start = Instant::now();
-        // Where names cannot be swapped, nothing is ever met.
-        let waits = |hunt: &Hunt| {
-            let has_met = hunt.met > 0 && hunt.errors >= errors;
+        // On a filesystem that cannot swap names, no walk meets a swap.
+        let waits = |counts: &SwapCounts| {
+            let has_met = counts.met > 0 && counts.errors >= errors;
             !has_met && swapped.load(Ordering::Relaxed) > 0 && start.elapsed() < PATIENCE
         };
-        while wrong.is_none() && (hunt.walks < rounds * ways.len() || waits(&hunt)) {
+        while wrong.is_none() && (counts.walks < rounds * ways.len() || waits(&counts)) {
             let mut recorder = Recorder::new(&[tree]);
-            way::walk(ways[hunt.walks % ways.len()].options(), Everything::default(), &mut recorder);
+            way::walk(ways[counts.walks % ways.len()].options(), Everything::default(), &mut recorder);
             wrong = misplaced(&recorder.lines, &outside, kind);
             let count = |what: &str| recorder.lines.iter().filter(|line| line.contains(what)).count();
-            hunt.walks += 1;
-            hunt.met += count("Symlink") + count(&format!(" {SECRET_BYTES}"));
-            hunt.errors += count("error");
+            counts.walks += 1;
+            counts.met += count("Symlink") + count(&format!(" {SECRET_BYTES}"));
+            counts.errors += count("error");
         }
         done.store(true, Ordering::Relaxed);
         swapper.join().unwrap();
     });
-    hunt.swaps = swapped.into_inner();
-    assert_eq!(wrong, None, "told where it never was");
-    hunt
+    counts.swaps = swapped.into_inner();
+    assert_eq!(wrong, None, "an entry in a directory that never contained it");
+    counts
 }
 
 fn swap_until(done: &AtomicBool, swapped: &AtomicUsize, swaps: &[Swap]) {
@@ -183,37 +191,37 @@ fn trees() -> Tree {
 }
 
 #[track_caller]
-fn check(hunt: &Hunt, has_errors: bool) {
-    println!("{hunt:?}");
-    if hunt.swaps == 0 {
+fn check(counts: &SwapCounts, has_errors: bool) {
+    println!("{counts:?}");
+    if counts.swaps == 0 {
         skip("this filesystem cannot swap two names");
         return;
     }
-    assert!(hunt.met > 0 && (!has_errors || hunt.errors > 0), "no walk met a swap: {hunt:?}");
+    assert!(counts.met > 0 && (!has_errors || counts.errors > 0), "no walk met a swap: {counts:?}");
 }
 
 #[test]
 fn directories_swapped_for_links_lead_nowhere() {
     let tree = trees();
-    check(&hunt(&tree.root(), &[1, 13, 26, LEVELS], Decoy::Link, &way::all(), 5, 0), false);
+    check(&walk_while_swapping(&tree.root(), &[1, 13, 26, LEVELS], Decoy::Link, &way::all(), 5, 0), false);
 }
 
 #[test]
 fn a_root_swapped_for_a_link_leads_nowhere() {
     let tree = trees();
-    check(&hunt(&tree.root(), &[0], Decoy::Link, &way::all(), 5, 0), false);
+    check(&walk_while_swapping(&tree.root(), &[0], Decoy::Link, &way::all(), 5, 0), false);
 }
 
-/// With few descriptors directories are opened a second time on the way up, by then perhaps a link
-/// or another directory.
+/// With few descriptors, directories are reopened on the way up. A link or another directory may
+/// have replaced them by then.
 #[test]
-fn directories_found_again_are_those_that_were_there() {
-    let test = "directories_found_again_are_those_that_were_there";
+fn reopened_directories_are_the_same_ones() {
+    let test = "reopened_directories_are_the_same_ones";
     if let Some((role, tree)) = role() {
         let kind = if role == "links" { Decoy::Link } else { Decoy::Directory };
         let ways = [SYNC, Way::workers(2)];
-        let hunt = hunt(&tree, &[3, 9, 15, 21], kind, &ways, 20, 1);
-        for (key, value) in [("swaps", hunt.swaps), ("met", hunt.met), ("errors", hunt.errors)] {
+        let counts = walk_while_swapping(&tree, &[3, 9, 15, 21], kind, &ways, 20, 1);
+        for (key, value) in [("swaps", counts.swaps), ("met", counts.met), ("errors", counts.errors)] {
             report(key, value);
         }
         return;
@@ -222,6 +230,6 @@ fn directories_found_again_are_those_that_were_there() {
         let tree = trees();
         let report = child::run(test, role, &tree.root(), 32);
         let [swaps, met, errors] = ["swaps", "met", "errors"].map(|key| report.number(key));
-        check(&Hunt { walks: 0, swaps, met, errors }, true);
+        check(&SwapCounts { walks: 0, swaps, met, errors }, true);
     }
 }

@@ -1,5 +1,5 @@
-//! A directory that the visitor knows is opened, but not read: what it says is in there is walked,
-//! whatever is.
+//! A directory whose names the visitor recalls is opened, but not read: the walk continues with the
+//! recalled names, even if the directory has changed.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -9,17 +9,16 @@ use std::fs;
 use std::sync::Arc;
 
 use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, Visitor};
-use support::record::{Everything, Recorder, Seen};
+use support::record::{Everything, RecordedItem, Recorder};
 use support::tree::Tree;
 use support::way;
 
-/// Knows that `known` has two directories in it, of which one is gone, and that `empty` has
-/// nothing.
+/// Recalls two directories in `known`, one of which no longer exists, and no names in `empty`.
 #[derive(Clone, Default)]
-struct Knower(Everything);
+struct RecallingVisitor(Everything);
 
-impl Visitor for Knower {
-    type Item = Seen;
+impl Visitor for RecallingVisitor {
+    type Item = RecordedItem;
     type Local = ();
 
     fn recall(&self, dir: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
@@ -43,7 +42,7 @@ impl Visitor for Knower {
         (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, Seen>,
+        emit: &mut Emit<'_, RecordedItem>,
     ) {
         self.0.entries(
             &mut (),
@@ -53,13 +52,13 @@ impl Visitor for Knower {
         );
     }
 
-    fn weight(item: &Seen) -> usize {
+    fn weight(item: &RecordedItem) -> usize {
         Everything::weight(item)
     }
 }
 
 #[test]
-fn what_is_known_of_a_directory_is_not_read() {
+fn a_recalled_directory_is_not_read() {
     let tree = Tree::new();
     for dir in ["known/sub/below", "empty", "read"] {
         fs::create_dir_all(tree.path(dir)).unwrap();
@@ -69,12 +68,12 @@ fn what_is_known_of_a_directory_is_not_read() {
     }
     for way in way::all() {
         let mut recorder = Recorder::new(&[tree.root()]);
-        let summary = way::walk(way.options(), Knower::default(), &mut recorder);
-        let told = recorder.lines.join("\n");
-        let count = |what: &str| told.matches(what).count();
-        println!("{way}:\n{told}");
+        let summary = way::walk(way.options(), RecallingVisitor::default(), &mut recorder);
+        let lines = recorder.lines.join("\n");
+        let count = |what: &str| lines.matches(what).count();
+        println!("{way}:\n{lines}");
         assert_eq!((count("unseen"), count("seen"), count("gone")), (0, 2, 1), "{way}");
-        assert!(told.contains("below"), "{way}");
+        assert!(lines.contains("below"), "{way}");
         assert_eq!(summary.calls.read, 4, "{way}: the root, sub, below and read");
     }
 }

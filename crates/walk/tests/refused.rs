@@ -1,5 +1,5 @@
-//! Where workers may not have working directories of their own, as in many containers, the same is
-//! told.
+//! The result of a walk is the same if workers cannot have working directories of their own, as in
+//! many containers.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
@@ -17,7 +17,7 @@ use support::skip;
 use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
 
-/// Has unshare(2) fail with EPERM, for this thread and all that it starts.
+/// Makes unshare(2) fail with EPERM, for this thread and all threads that it starts.
 fn refuse_unshare() {
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let calls = BTreeMap::from([(libc::SYS_unshare, Vec::new())]);
@@ -28,7 +28,7 @@ fn refuse_unshare() {
 }
 
 #[test]
-fn workers_that_share_a_working_directory_tell_the_same() {
+fn workers_that_share_a_working_directory_report_the_same() {
     let tree = Tree::new();
     bushy(&tree.root(), 8, 2);
     mixed(&tree);
@@ -48,6 +48,6 @@ fn workers_that_share_a_working_directory_tell_the_same() {
         assert_same(&first, &lines, "refused");
     }
     if !allowed {
-        skip("nobody may have a working directory of his own here: both were the same");
+        skip("threads cannot have working directories of their own here: both walks were the same");
     }
 }

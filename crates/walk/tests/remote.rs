@@ -1,5 +1,5 @@
-//! Filesystems on which each call is a round trip: many calls are under way the whole time, however
-//! large the tree; what is told, and its order, are what they are everywhere.
+//! Filesystems on which each call is a round trip: many calls are in flight the whole time, for
+//! every size of the tree, and the result and its order are the same as everywhere.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -19,8 +19,8 @@ use support::way::{self, SYNC, Way};
 
 const WORKERS: usize = 64;
 
-/// Directories `levels` deep, seven in each, with three files beside every one of them and thirty
-/// in the last ones.
+/// Creates `levels` levels of directories, seven in each. Three files are beside each directory,
+/// and thirty in each of the deepest ones.
 fn grow(tree: &Tree, dir: &str, levels: usize) {
     for number in 0..7 {
         let dir = format!("{dir}/{number}");
@@ -35,8 +35,8 @@ fn grow(tree: &Tree, dir: &str, levels: usize) {
     }
 }
 
-/// Walks `roots` with many workers, and checks what was told; how many lines that was, and how many
-/// calls were under way on the device of `slow`, on average over time.
+/// Walks `roots` with many workers, and checks the result. Returns the number of lines, and the
+/// number of calls in flight on the device of `slow`, on average over time.
 fn walk(roots: &[PathBuf], slow: &Tree) -> (usize, usize) {
     let first = way::lines(SYNC.options(), roots);
     let calls = TwoDevices::new(device(slow.root()));
@@ -47,18 +47,18 @@ fn walk(roots: &[PathBuf], slow: &Tree) -> (usize, usize) {
     (first.len(), calls.mean_slow())
 }
 
-/// In the backlog of a local disk there is room for the outcomes of a tenth of these calls.
+/// The backlog for a local disk has room for the results of a tenth of these calls.
 #[test]
-fn many_calls_are_under_way_all_the_time() {
+fn many_calls_are_in_flight_all_the_time() {
     let tree = Tree::in_memory();
     grow(&tree, ".", 4);
     let (lines, mean) = walk(&[tree.root()], &tree);
-    assert!(lines > 70_000 && mean > WORKERS / 4, "{lines} lines, {mean} calls under way");
+    assert!(lines > 70_000 && mean > WORKERS / 4, "{lines} lines, {mean} calls in flight");
 }
 
-/// What is known of the fast device has to wait, and is too much soon.
+/// The results of the fast device have to wait for the consumer, and soon exceed the backlog.
 #[test]
-fn a_slow_device_is_not_held_up_by_the_backlog_of_a_fast_one() {
+fn the_backlog_of_a_fast_device_does_not_delay_a_slow_one() {
     let (fast, slow) = (Tree::in_memory(), Tree::new());
     if device(fast.root()) == device(slow.root()) {
         return skip("needs a second filesystem for temporary files");
@@ -68,12 +68,12 @@ fn a_slow_device_is_not_held_up_by_the_backlog_of_a_fast_one() {
         fill(&fast.dir(&number.to_string()), 1_000);
     }
     let (_, mean) = walk(&[slow.root(), fast.root()], &slow);
-    assert!(mean > WORKERS / 4, "{mean} calls under way");
+    assert!(mean > WORKERS / 4, "{mean} calls in flight");
 }
 
-/// An item is said to weigh 3 MiB, so few may wait for their turn.
+/// Each item has a weight of 3 MiB, so the backlog holds few of them.
 #[test]
-fn little_waits_for_who_takes_it_slowly() {
+fn few_items_wait_for_a_slow_consumer() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 5, 4);
     let roots = ["", "d1", "f", "missing", "d1/d2", ""].map(|name| tree.path(name));
@@ -101,7 +101,7 @@ fn little_waits_for_who_takes_it_slowly() {
         drop(alive);
         visit.check_alone(way);
         println!("{way}: {most} items at most, {} ms", start.elapsed().as_millis());
-        // 32 MiB of them, and one for each worker that had a part already.
+        // The backlog holds 32 MiB of items, and each worker with a task may add one.
         assert!(most <= 11 + 256, "{way}: {most}");
     }
 }

@@ -1,5 +1,5 @@
-//! How a walk starts: a small directory on a disk is read by the calling thread, for starting
-//! another takes longer.
+//! The start of a walk: the calling thread reads a small directory on a disk, because starting
+//! another thread takes longer.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -18,11 +18,11 @@ use support::tree::{Tree, fill};
 use support::way::{self, SYNC, Way};
 use support::{Watchdog, skip};
 
-/// Knows on which threads it was called, and emits nothing.
+/// Records the threads that call it, and emits no items.
 #[derive(Clone, Default)]
-struct Threads(Arc<Mutex<Vec<ThreadId>>>);
+struct ThreadVisitor(Arc<Mutex<Vec<ThreadId>>>);
 
-impl Visitor for Threads {
+impl Visitor for ThreadVisitor {
     type Item = ();
     type Local = ();
 
@@ -44,12 +44,12 @@ impl Visitor for Threads {
     }
 }
 
-/// Consumes nothing.
-struct Nothing {
+/// Ignores all calls.
+struct IgnoringConsumer {
     roots: Vec<PathBuf>,
 }
 
-impl fathom_walk::RootSource for Nothing {
+impl fathom_walk::RootSource for IgnoringConsumer {
     fn next_root(&mut self, _wait: bool) -> fathom_walk::NextRoot {
         self.roots.pop().map_or(fathom_walk::NextRoot::End, |path| {
             use std::os::unix::ffi::OsStrExt;
@@ -58,7 +58,7 @@ impl fathom_walk::RootSource for Nothing {
     }
 }
 
-impl fathom_walk::Consumer<()> for Nothing {
+impl fathom_walk::Consumer<()> for IgnoringConsumer {
     fn root_file(&mut self, _root: &Arc<Node>, _meta: &fathom_walk::Meta) {}
     fn enter(&mut self, _enter: fathom_walk::Enter<'_>) -> fathom_walk::Descend {
         fathom_walk::Descend::Yes
@@ -68,17 +68,17 @@ impl fathom_walk::Consumer<()> for Nothing {
     fn leave(&mut self, _node: &Arc<Node>) {}
 }
 
-/// Directories the calling thread has read, and all there were.
+/// Returns the number of directories that the calling thread read, and that of all directories.
 fn read_here(way: Way, roots: &[PathBuf]) -> [usize; 2] {
-    let threads = Threads::default();
-    let mut consume = Nothing { roots: roots.to_vec() };
+    let threads = ThreadVisitor::default();
+    let mut consume = IgnoringConsumer { roots: roots.to_vec() };
     let summary = run(way.options(), threads.clone(), &mut consume, &mut |_| {}).unwrap();
     assert!(summary.complete);
     let threads = threads.0.lock().unwrap();
     [threads.iter().filter(|thread| **thread == thread::current().id()).count(), threads.len()]
 }
 
-/// A tree on a disk, or a word why there is none.
+/// Returns a tree on a disk, or prints why there is none.
 fn on_disk() -> Option<Tree> {
     let tree = Tree::new();
     let numbered = fathom_io::sys::major(device(tree.root())) > 0;
@@ -93,18 +93,18 @@ fn a_small_directory_on_a_disk_is_read_by_the_calling_thread() {
     let Some(tree) = on_disk() else { return };
     fill(&tree.dir("below"), 3);
     for way in [SYNC, Way::workers(2), Way::of(Model::Auto)] {
-        // Renames anywhere on the machine may keep the kernel from telling whether a path is at
-        // hand (openat2, RESOLVE_CACHED).
-        let comes_to =
+        // A rename anywhere on the machine may prevent a lookup in the dentry cache alone (openat2,
+        // RESOLVE_CACHED).
+        let reaches =
             |root: PathBuf, wanted| (0..1_000).any(|_| read_here(way, std::slice::from_ref(&root)) == wanted);
-        assert!(comes_to(tree.path("below"), [1, 1]), "{way}");
-        assert!(comes_to(tree.root(), [1, 2]), "{way}: what is below is for the workers");
-        assert_eq!(read_here(way, &[tree.root(), tree.root()])[0], 0, "{way}: one of several");
+        assert!(reaches(tree.path("below"), [1, 1]), "{way}");
+        assert!(reaches(tree.root(), [1, 2]), "{way}: workers read the directories below");
+        assert_eq!(read_here(way, &[tree.root(), tree.root()])[0], 0, "{way}: one of several roots");
     }
 }
 
 #[test]
-fn what_is_not_at_hand_is_read_by_workers() {
+fn workers_read_directories_that_are_not_cached() {
     let Some(tree) = on_disk() else { return };
     fill(&tree.dir("wide"), 3000);
     let memory = Tree::in_memory();
@@ -116,19 +116,22 @@ fn what_is_not_at_hand_is_read_by_workers() {
             assert_eq!(read_here(way, &[memory.root()]), [0, 1], "{way}: no disk");
         }
     }
-    let threads = Threads::default();
-    let mut consume = Nothing { roots: vec![tree.root()] };
+    let threads = ThreadVisitor::default();
+    let mut consume = IgnoringConsumer { roots: vec![tree.root()] };
     let faults = Faults::new(1, Rates::default());
     let make = move || Ok(faults.over(Blocking));
     run_with(SYNC.options(), threads.clone(), &mut consume, &mut |_| {}, make).unwrap();
-    assert!(!threads.0.lock().unwrap().contains(&thread::current().id()), "calls that may take their time");
+    assert!(
+        !threads.0.lock().unwrap().contains(&thread::current().id()),
+        "calls of another model may be slow"
+    );
 }
 
-/// Panics at the first entry.
-struct Clumsy;
+/// A visitor that panics at the first entry.
+struct PanickingVisitor;
 
-impl Visitor for Clumsy {
-    type Item = support::record::Seen;
+impl Visitor for PanickingVisitor {
+    type Item = support::record::RecordedItem;
     type Local = ();
 
     fn entries<'a>(
@@ -138,7 +141,7 @@ impl Visitor for Clumsy {
         _entries: impl Iterator<Item = Entry<'a>>,
         _emit: &mut Emit<'_, Self::Item>,
     ) {
-        panic!("meant to");
+        panic!("expected panic");
     }
 
     fn weight(_item: &Self::Item) -> usize {
@@ -147,13 +150,13 @@ impl Visitor for Clumsy {
 }
 
 #[test]
-fn a_visitor_that_panics_ends_the_walk_with_an_error_on_whatever_thread() {
+fn a_visitor_that_panics_on_any_thread_ends_the_walk_with_an_error() {
     let tree = Tree::new();
     fill(&tree.dir("below"), 3);
     for way in way::all() {
         for roots in [&[tree.path("below")][..], &[tree.root(), tree.root()]] {
             let _watchdog = Watchdog::new(way);
-            let ended = run(way.options(), Clumsy, &mut Recorder::new(roots), &mut |_| {});
+            let ended = run(way.options(), PanickingVisitor, &mut Recorder::new(roots), &mut |_| {});
             assert_eq!(ended.unwrap_err().op(), Op::Work, "{way}, {} roots", roots.len());
         }
     }

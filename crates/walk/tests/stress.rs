@@ -1,5 +1,5 @@
-//! Walks by the thousand, and walks whose workers may hardly do anything ahead of time: none hangs,
-//! none tells anything else.
+//! Thousands of walks, and walks whose backlog is nearly always full: none of them hangs, and all
+//! have the same result.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -24,7 +24,7 @@ use support::tree::{Tree, bushy, fill, mixed};
 use support::way::{self, SYNC, Way};
 use support::{Random, Watchdog};
 
-/// A quarter of them stopped early, a quarter refused some directories.
+/// A quarter of the walks are stopped early, and a quarter decline some directories.
 #[test]
 fn three_thousand_small_walks_end() {
     const WALKS: u64 = 3_000;
@@ -60,7 +60,7 @@ fn three_thousand_small_walks_end() {
 }
 
 #[test]
-fn workers_that_may_do_only_what_is_needed_next_do_it() {
+fn workers_with_a_full_backlog_execute_the_next_task() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 4, 4);
     mixed(&tree);
@@ -88,9 +88,10 @@ fn workers_that_may_do_only_what_is_needed_next_do_it() {
     }
 }
 
-/// Every directory has links to several others: most are put off, and listed when they are needed.
+/// Every directory has links to several others: the workers defer most of these, and list them when
+/// the consumer needs them.
 #[test]
-fn workers_that_may_do_only_what_is_needed_next_list_what_was_put_off() {
+fn workers_with_a_full_backlog_list_deferred_directories() {
     let tree = Tree::new();
     let mut random = Random(3);
     for number in 0..100 {
@@ -121,10 +122,10 @@ fn workers_that_may_do_only_what_is_needed_next_list_what_was_put_off() {
     }
 }
 
-/// The watch is called and the number of workers changes while somebody takes things slowly: nobody
-/// who is needed sleeps.
+/// The watch is called and the number of workers changes while the consumer is slow: no worker that
+/// has a task stays parked.
 #[test]
-fn workers_come_and_go_while_things_are_taken_slowly() {
+fn workers_start_and_stop_while_the_consumer_is_slow() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 6, 3);
     let first = way::lines(SYNC.options(), &[tree.root()]);
@@ -140,21 +141,22 @@ fn workers_come_and_go_while_things_are_taken_slowly() {
     }
 }
 
-/// Counts the directories that are opened, and holds some of them up until several are under way at
-/// once.
+/// Counts the directories that are opened, and blocks some of the calls until several are in flight
+/// together.
 #[derive(Clone)]
 struct Counted {
     opened: Arc<AtomicUsize>,
     gate: Gate,
-    /// The inode numbers of the directories that wait.
+    /// The inode numbers of the directories whose calls are blocked.
     held: Arc<HashSet<u64>>,
-    /// As many as open the gate.
+    /// Number of blocked calls that opens the gate.
     together: usize,
 }
 
 impl Calls for Counted {
     fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
         let dir = Native.open(at, name, follow)?;
+        // Read by the consumer below, which waits for the count.
         self.opened.fetch_add(1, Ordering::SeqCst);
         if self.held.contains(&Native.stat_dir(&dir, Fields::IDENTITY)?.ino) {
             self.gate.pass_or_open(|waiting| waiting >= self.together);
@@ -182,12 +184,12 @@ impl Calls for Counted {
 /// The weight of a directory that the visitor declined is released: otherwise workers would run one
 /// task at a time from then on, and the calls that wait for each other would wait for ever.
 #[test]
-fn workers_work_side_by_side_after_much_was_not_wanted() {
-    const UNWANTED: usize = 120;
-    // Fewer than the few dozen directories whose entries may wait for the consumer.
+fn workers_run_in_parallel_after_many_declined_directories() {
+    const DECLINED: usize = 120;
+    // A number below the few dozen directories whose entries may wait for the consumer.
     const AHEAD: usize = 8;
     let unwanted = Tree::in_memory();
-    for number in 0..UNWANTED {
+    for number in 0..DECLINED {
         fill(&unwanted.dir(&format!("d{number}")), 250);
     }
     let wanted = Tree::in_memory();
@@ -203,16 +205,17 @@ fn workers_work_side_by_side_after_much_was_not_wanted() {
             return Descend::Yes;
         }
         refused += 1;
-        // The workers list a few more that are not wanted.
-        while opened.load(Ordering::SeqCst) < (refused + AHEAD).min(UNWANTED) {
+        // The workers list a few more directories that the consumer will decline. The load pairs
+        // with the increment in `open`.
+        while opened.load(Ordering::SeqCst) < (refused + AHEAD).min(DECLINED) {
             std::thread::yield_now();
         }
         Descend::No
     });
-    let _watchdog = Watchdog::new("not wanted");
+    let _watchdog = Watchdog::new("declined directories");
     let visit = Everything { names_only: true, ..Everything::default() };
     let make = move || Ok(Over(calls.clone()));
     run_with(Way::workers(8).options(), visit, &mut recorder, &mut |_: Progress| {}, make).unwrap();
     drop(recorder);
-    assert!(gate.is_open() && refused == UNWANTED);
+    assert!(gate.is_open() && refused == DECLINED);
 }

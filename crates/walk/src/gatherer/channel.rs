@@ -36,8 +36,8 @@ struct QueueState<T> {
     messages: usize,
     /// Number of inboxes of this queue.
     inboxes: usize,
-    /// Number of threads that wait for `filled` and for `room`. A notification is a system call
-    /// even if no thread waits, so it is made only for a number above 0.
+    /// Numbers of threads that wait for `filled` and for `room`. A notification is a system call
+    /// even if no thread waits, so it is made only if the number is above 0.
     takers: usize,
     putters: usize,
     /// Wakers of the tasks that wait for a message.
@@ -58,7 +58,8 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a batch, even to a full queue. Returns the batch if it can never be taken.
+    /// Adds a batch, even to a full queue. Returns the batch if the queue has ended or has no
+    /// inbox.
     fn put(
         &self,
         mut state: MutexGuard<'_, QueueState<T>>,
@@ -73,7 +74,8 @@ impl<T> Queue<T> {
             self.filled.notify_one();
         }
         let wakers = std::mem::take(&mut state.wakers);
-        // Woken without the lock: a task whose last reference is the waker drops its inbox.
+        // The lock is released first: if the waker is the last reference to a task, the call drops
+        // the task's inbox, which takes the lock.
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
         Ok(())
@@ -83,13 +85,14 @@ impl<T> Queue<T> {
         let batch = state.batches.pop_front()?;
         state.messages -= batch.len();
         if state.putters > 0 {
-            // One worker is enough: the batch that it adds will be taken too, which wakes the next.
+            // One notification suffices: the worker adds a batch, and taking that one wakes the
+            // next worker.
             self.room.notify_one();
         }
         Some(batch)
     }
 
-    /// Takes a batch, or `None` at the end of the queue. Waits for it until `deadline`.
+    /// Waits for a batch until `deadline`. Returns `None` at the end of the queue.
     fn wait_for_batch(&self, deadline: Option<Instant>) -> Poll<Option<Vec<Message<T>>>> {
         let mut state = self.lock();
         loop {
@@ -110,7 +113,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes a batch, or `None` at the end of the queue, or has the task woken when there is one.
+    /// Returns a batch, or `None` at the end of the queue. Otherwise registers the task's waker.
     fn poll_for_batch(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<Message<T>>>> {
         let mut state = self.lock();
         let batch = self.take(&mut state);
@@ -129,13 +132,13 @@ pub(super) struct Outlets<T> {
     queues: Box<[Queue<T>]>,
     backlog: usize,
     stop: Arc<AtomicBool>,
-    /// The walk has ended.
+    /// Whether the walk has ended.
     is_over: AtomicBool,
-    /// Directories that are still to be reported as processed.
+    /// Number of directories that are still to be reported as processed.
     watches: AtomicUsize,
-    /// Channels without an inbox.
+    /// Number of channels without an inbox.
     lost: AtomicUsize,
-    /// The walk's kept descriptors, for as long as a consumer may open entries.
+    /// The descriptors of the walk, kept as long as a consumer may open entries.
     pub(super) handles: OnceLock<Arc<Fds>>,
 }
 
@@ -152,20 +155,20 @@ impl<T> Outlets<T> {
         }
     }
 
-    /// The other ends, one for each channel. To be called once: each queue counts one inbox from
-    /// the start.
+    /// Returns the receiving ends, one for each channel. The caller calls this once: the count of
+    /// each queue includes this one inbox from the start.
     pub(super) fn inboxes(self: &Arc<Self>) -> Vec<Inbox<T>> {
         let inbox = |channel| Inbox { outlets: self.clone(), channel, batch: Vec::new().into_iter() };
         (0..self.queues.len()).map(inbox).collect()
     }
 
-    /// The channel that a number means.
+    /// Returns the index of the channel for any number.
     pub(super) fn index(&self, channel: usize) -> usize {
         channel % self.queues.len()
     }
 
-    /// Puts messages into a channel, as soon as there is room. They are dropped once the walk is
-    /// shut down, or if the channel has no inbox.
+    /// Waits until a channel has room, and adds messages to it. Drops them if the walk is shut down
+    /// or the channel has no inbox.
     pub(super) fn send(&self, channel: usize, messages: Vec<Message<T>>) {
         let queue = &self.queues[self.index(channel)];
         let mut state = queue.lock();
@@ -174,7 +177,8 @@ impl<T> Outlets<T> {
             state = queue.room.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.putters -= 1;
         }
-        // Dropped without the lock: that may end a token, which puts a message into a queue.
+        // The lock is released before the messages are dropped: the drop of a token may add a
+        // message to a queue.
         let refused = if self.is_stopped() {
             drop(state);
             Err(messages)
@@ -186,7 +190,7 @@ impl<T> Outlets<T> {
         }
     }
 
-    /// Puts a message into every channel.
+    /// Sends a message to every channel.
     pub(super) fn send_all(&self, message: impl Fn() -> Message<T>) {
         (0..self.queues.len()).for_each(|channel| self.send(channel, vec![message()]));
     }
@@ -195,31 +199,35 @@ impl<T> Outlets<T> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The walk has ended: channels come to their ends once everything has been processed that is
-    /// to be reported as such.
+    /// Records the end of the walk: the channels end once every watched directory has been
+    /// reported.
     pub(super) fn close(&self) {
-        // Sequentially consistent with `release`: of the last release and this, one sees the other
-        // and ends the channels.
+        // SeqCst pairs with `release`, store then load on both sides: either `release` loads this
+        // store, or `end_if_over` loads its decrement of `watches`. With a weaker ordering both
+        // could miss the other, and the channels would never end.
         self.is_over.store(true, Ordering::SeqCst);
         self.end_if_over();
     }
 
-    /// One directory more is going to be reported as processed.
+    /// Adds one directory to those that are still to be reported as processed.
     pub(super) fn watch(&self) {
         self.watches.fetch_add(1, Ordering::Relaxed);
     }
 
     fn end_if_over(&self) {
+        // SeqCst pairs with the store in `close` and the decrement in `release`: the last one of
+        // these two in their total order loads both and ends the channels.
         let is_over = self.is_over.load(Ordering::SeqCst);
         if is_over && (self.is_stopped() || self.watches.load(Ordering::SeqCst) == 0) {
             self.wake(|state| state.is_ended = true);
         }
     }
 
-    /// Changes all queues, and has everything that waits at them look again.
+    /// Changes all queues, and wakes all threads and tasks that wait for them.
     fn wake(&self, change: impl Fn(&mut QueueState<T>)) {
         for queue in &self.queues {
-            // The lock orders this after the look of any thread that is about to wait.
+            // A thread checks the state and starts to wait under this lock, so it either sees the
+            // change or receives the notification below.
             let mut state = queue.lock();
             change(&mut state);
             let wakers = std::mem::take(&mut state.wakers);
@@ -242,6 +250,7 @@ impl<T: Send + 'static> Reports for Outlets<T> {
     }
 
     fn release(&self) {
+        // SeqCst pairs with the store in `close`, as described there.
         if self.watches.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.end_if_over();
         }
@@ -254,19 +263,19 @@ impl<T: Send + 'static> Reports for Outlets<T> {
     }
 }
 
-/// The receiving end of a channel: an iterator of messages that ends with the walk. A clone takes
-/// other messages from the same channel.
+/// The receiving end of a channel: an iterator of messages that ends with the walk. Clones share
+/// the messages of the channel: one of them takes each message.
 ///
-/// If the policy has directories reported as [processed](super::Policy::processed), the end also
-/// waits until every [`Token`] is dropped: a consumer that keeps messages with tokens delays its
-/// own end.
+/// If the policy watches directories until they are [processed](super::Policy::processed), the end
+/// also waits until every [`Token`] is dropped: a consumer that keeps messages with tokens delays
+/// the end of its own channel.
 ///
-/// Nothing has to poll: the iterator blocks, [`Inbox::next_timeout`] blocks for a limited time,
-/// [`next_of`] blocks for several channels, and tasks of any runtime await the [`Stream`].
+/// A consumer need not poll: the iterator blocks, [`Inbox::next_timeout`] blocks for a limited
+/// time, [`next_of`] blocks for several channels, and tasks of any runtime await the [`Stream`].
 pub struct Inbox<T = ()> {
     outlets: Arc<Outlets<T>>,
     channel: usize,
-    /// The rest of the batch that was taken last.
+    /// The remaining messages of the last batch.
     batch: std::vec::IntoIter<Message<T>>,
 }
 
@@ -281,7 +290,7 @@ impl<T> Inbox<T> {
         &self.outlets.queues[self.channel]
     }
 
-    /// Returns the next message, taking batches with `take` as needed; `None` at the end.
+    /// Returns the next message, or `None` at the end. Calls `take` for another batch if needed.
     fn next_with(
         &mut self,
         mut take: impl FnMut(&Queue<T>) -> Poll<Option<Vec<Message<T>>>>,
@@ -298,7 +307,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Returns the next message if there is one already.
+    /// Returns the next message if the channel has one, without waiting.
     pub fn try_next(&mut self) -> Option<Message<T>> {
         match self.next_with(|queue| Poll::Ready(queue.take(&mut queue.lock()))) {
             Poll::Ready(message) => message,
@@ -306,15 +315,15 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Waits up to `timeout` for the next message. Returns [`Poll::Pending`] if none has come, and
+    /// Waits up to `timeout` for the next message. Returns [`Poll::Pending`] after that time, and
     /// `None` when the walk is over and all messages have been taken.
     pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<Message<T>>> {
-        // A deadline beyond the clock's range is none.
+        // A deadline beyond the range of the clock means no deadline.
         let deadline = Instant::now().checked_add(timeout);
         self.next_with(|queue| queue.wait_for_batch(deadline))
     }
 
-    /// Returns the number of messages in the channel, which other threads change meanwhile.
+    /// Returns the number of messages in the channel, which other threads may change at any time.
     #[must_use]
     pub fn held(&self) -> usize {
         self.queue().lock().messages
@@ -336,7 +345,7 @@ impl<T> Iterator for Inbox<T> {
 /// No field is pinned.
 impl<T> Unpin for Inbox<T> {}
 
-/// The messages as a stream, for tasks: it ends as the iterator does.
+/// The messages as a stream, for tasks. The stream ends like the iterator.
 impl<T> Stream for Inbox<T> {
     type Item = Message<T>;
 
@@ -354,9 +363,9 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// Waits for a message of any of several channels, which may be of several gatherers. Returns it
-/// with the index of its inbox; `None` when all of the walks are over and all messages have been
-/// taken.
+/// Waits for a message of any of several channels, which may belong to several gatherers. Returns
+/// the message with the index of its inbox, or `None` when all walks are over and all messages have
+/// been taken.
 pub fn next_of<T>(inboxes: &mut [Inbox<T>]) -> Option<(usize, Message<T>)> {
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
@@ -384,7 +393,7 @@ impl<T> Clone for Inbox<T> {
 }
 
 impl<T> Drop for Inbox<T> {
-    /// With the last inbox of a channel goes everything in it: tokens in there would keep the other
+    /// Drops all messages of the channel with its last inbox: their tokens would keep the other
     /// channels open.
     fn drop(&mut self) {
         let queue = self.queue();

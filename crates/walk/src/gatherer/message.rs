@@ -10,7 +10,7 @@ use super::token::{Processed, Token};
 use crate::failure::{Failure, Operation};
 use crate::node::Node;
 
-/// A tree being walked, in the order they were added.
+/// The number of a tree, in the order in which trees were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RootId(pub(super) usize);
 
@@ -27,15 +27,16 @@ impl RootId {
 pub struct Item<T = ()> {
     /// Its path.
     pub path: EntryPath,
-    /// Its type, from the metadata or else from its directory.
+    /// Its type, from the metadata if it was read, otherwise from the directory.
     pub file_type: FileType,
-    /// Its inode number; without metadata, of a mount point the directory underneath.
+    /// Its inode number. Without metadata, that of a mount point is the number of the covered
+    /// directory.
     pub ino: u64,
     /// Its metadata, if it was read.
     pub meta: Option<Meta>,
-    /// The value that the policy sends with it.
+    /// The value that the policy sends with the entry.
     pub payload: T,
-    /// Keeps its directory from being processed.
+    /// Delays the report that its directory is processed.
     pub token: Token,
 }
 
@@ -46,9 +47,9 @@ pub struct Failed {
     pub path: EntryPath,
     /// The operation that failed.
     pub operation: Operation,
-    /// The error it failed with.
+    /// The error of the operation.
     pub errno: Errno,
-    /// Keeps its directory from being processed.
+    /// Delays the report that its directory is processed.
     pub token: Token,
 }
 
@@ -59,7 +60,7 @@ impl Failed {
 }
 
 impl fmt::Display for Failed {
-    /// Writes operation, path and cause, with control characters escaped.
+    /// Writes the operation, the path and the cause, with control characters escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {} '{}': {}", self.operation, self.path, self.errno)
     }
@@ -84,7 +85,7 @@ pub enum Message<T = ()> {
     Done(Arc<Node>),
     /// Everything below this directory has been sent, and all messages about it have been dropped.
     Processed(Processed),
-    /// Everything of this tree has been sent, on this channel; every channel has one such message
+    /// All messages of this tree on this channel have been sent. Every channel has one such message
     /// for each tree.
     RootDone(RootId),
 }

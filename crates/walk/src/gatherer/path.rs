@@ -1,5 +1,5 @@
-//! Paths of what was found: views of them, their order, and opening what they lead to relative to
-//! its directory.
+//! Paths of entries: their parts, their order, and system calls on an entry relative to its
+//! directory.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, OsStr};
@@ -19,15 +19,14 @@ use super::message::RootId;
 use crate::fds::{Base, Fds};
 use crate::node::Node;
 
-/// Descriptors kept while something is opened after the walk and all its inboxes are gone.
+/// Descriptors kept while an entry is opened after the walk and all its inboxes have been dropped.
 const KEPT: usize = 8;
 
-/// The path of an entry, a directory or a root: a reference to a directory, which many share, and a
-/// name in it.
+/// The path of an entry, a directory or a root: a reference to a directory, which many paths share,
+/// and a name in it.
 ///
-/// Two paths are equal if they are written the same. A directory comes before what is in it, and
-/// that before everything whose path only begins with the same characters, as with
-/// [`std::path::Path`].
+/// Two paths are equal if their bytes are. A directory sorts before its entries, and these sort
+/// before every other path that begins with the same characters, as with [`std::path::Path`].
 #[derive(Clone)]
 pub struct EntryPath {
     dir: Arc<Node>,
@@ -40,7 +39,7 @@ impl EntryPath {
         Self { dir: dir.clone(), name: name.map(|name| CString::from(name).into_boxed_c_str()) }
     }
 
-    /// The path of a directory, without a reference to that.
+    /// Returns the path of a directory, without a reference to that directory.
     pub(super) fn apart(node: &Node) -> Self {
         match node.parent() {
             Some(parent) => Self::new(parent, Some(node.name())),
@@ -48,37 +47,37 @@ impl EntryPath {
         }
     }
 
-    /// Returns the directory it is in; `None` for a root.
+    /// Returns the directory that contains the entry; `None` for a root.
     #[must_use]
     pub fn parent(&self) -> Option<&Arc<Node>> {
         if self.name.is_some() { Some(&self.dir) } else { self.dir.parent() }
     }
 
-    /// Returns its name in its directory; of a root, the path it was added by.
+    /// Returns the name of the entry in its directory; for a root, the path that was added.
     #[must_use]
     pub fn name(&self) -> &CStr {
         self.name.as_deref().unwrap_or(self.dir.name())
     }
 
-    /// Returns the same as [`EntryPath::name`].
+    /// Returns [`EntryPath::name`] as an [`OsStr`].
     #[must_use]
     pub fn file_name(&self) -> &OsStr {
         OsStr::from_bytes(self.name().to_bytes())
     }
 
-    /// Returns the number of levels below the root, which is at 0.
+    /// Returns the number of levels below the root, whose depth is 0.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.dir.depth() + usize::from(self.name.is_some())
     }
 
-    /// Returns the tree it is in.
+    /// Returns the tree that contains the entry.
     #[must_use]
     pub fn root(&self) -> RootId {
         RootId(self.dir.root_index())
     }
 
-    /// Appends the whole path, without recursion and whatever its length.
+    /// Appends the whole path, of any length, without recursion.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.dir.path_into(out);
         if let Some(name) = &self.name {
@@ -95,7 +94,7 @@ impl EntryPath {
         PathBuf::from(std::ffi::OsString::from_vec(self.bytes()))
     }
 
-    /// Returns the path below the root; an empty one for the root.
+    /// Returns the path relative to the root; an empty path for the root.
     #[must_use]
     pub fn below_root(&self) -> PathBuf {
         let mut names: Vec<&OsStr> =
@@ -110,8 +109,8 @@ impl EntryPath {
         bytes
     }
 
-    /// Opens its directory, unless that is still open, and returns it with the name, for calls such
-    /// as unlinkat(2). No symbolic link is followed on the way there, unless the walk followed it.
+    /// Opens the directory of the entry, unless it is still open, and returns it with the name, for
+    /// calls such as unlinkat(2). Follows only those symbolic links that the walk followed.
     ///
     /// # Errors
     /// As openat2(2); ESTALE if another directory is now where its directory was.
@@ -120,8 +119,8 @@ impl EntryPath {
         Ok(At { base, name: self.name() })
     }
 
-    /// Opens it for reading, relative to its directory as [`EntryPath::at`] does. Never waits for a
-    /// fifo or a device.
+    /// Opens the entry for reading, relative to its directory as [`EntryPath::at`] does. Never
+    /// waits for a fifo or a device.
     ///
     /// # Errors
     /// As openat2(2); ESTALE if another directory is now where its directory was, ELOOP if it is a
@@ -132,7 +131,7 @@ impl EntryPath {
         Ok(fds.with_room(|| sys::open_file(base.as_fd(), self.name(), follow))?.into())
     }
 
-    /// Takes its metadata, relative to its directory as [`EntryPath::at`] does.
+    /// Reads the metadata of the entry, relative to its directory as [`EntryPath::at`] does.
     ///
     /// # Errors
     /// As openat2(2) and statx(2); ESTALE if another directory is now where its directory was.
@@ -152,14 +151,14 @@ impl EntryPath {
         }
     }
 
-    /// The path's bytes from its end to its start.
+    /// Returns the bytes of the path from the last one to the first.
     fn rev_bytes(&self) -> impl Iterator<Item = u8> {
         let own = self.name.iter().map(|name| name.to_bytes());
         let above = self.dir.chain().map(|node| node.name().to_bytes());
         let mut names = own.chain(above).peekable();
         iter::from_fn(move || {
             let name = names.next()?;
-            // A root whose path ends in a slash needs no separator behind it.
+            // The path of a root may end in a slash, which is the separator then.
             let slash = names.peek().is_some_and(|above| !above.ends_with(b"/"));
             Some(name.iter().rev().copied().chain(slash.then_some(b'/')))
         })
@@ -168,8 +167,8 @@ impl EntryPath {
 }
 
 impl fmt::Display for EntryPath {
-    /// Writes the whole path on one line: control characters are escaped, other bytes that are no
-    /// text replaced.
+    /// Writes the whole path on one line: control characters are escaped, and bytes that are not
+    /// UTF-8 are replaced.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", String::from_utf8_lossy(&self.bytes()).escape_debug())
     }
@@ -193,7 +192,8 @@ impl PartialEq for EntryPath {
 impl Eq for EntryPath {}
 
 impl Hash for EntryPath {
-    /// In blocks of a fixed length, so that it does not matter where the names in the path begin.
+    /// Hashes blocks of a fixed length, so that equal paths have the same hash wherever their names
+    /// begin.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (mut block, mut filled) = ([0; 128], 0);
         for byte in self.rev_bytes() {
@@ -218,7 +218,7 @@ impl PartialOrd for EntryPath {
 impl Ord for EntryPath {
     fn cmp(&self, other: &Self) -> Ordering {
         let sort = |bytes: &[u8]| -> Vec<u8> {
-            // A slash comes before everything else; no path has a NUL.
+            // A slash sorts before all other bytes; a path has no NUL.
             bytes.iter().map(|byte| if *byte == b'/' { 0 } else { *byte }).collect()
         };
         match (&self.name, &other.name) {
@@ -228,8 +228,8 @@ impl Ord for EntryPath {
     }
 }
 
-/// An open directory and a name in it, for calls such as unlinkat(2). For a root it is the
-/// directory that relative roots start from.
+/// An open directory and a name in it, for calls such as unlinkat(2). For a root, the directory
+/// that relative paths start from.
 #[derive(Debug)]
 pub struct At<'a> {
     base: Base,

@@ -1,5 +1,5 @@
 //! Decisions of the caller: a [`Policy`] for every entry, directory and failure, and a [`Filter`]
-//! for the entries that are left out.
+//! that drops entries.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::node::Node;
 use crate::visitor::{self, Opened};
 
-/// An entry for [`Policy::pick`], on a worker: of a directory, or a root that is not a directory.
+/// The argument of [`Policy::pick`]: an entry of a directory, or a root that is not a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     pub(super) dir: &'a Arc<Node>,
@@ -38,7 +38,7 @@ impl Entry<'_> {
         self.found.as_ref().map_or(self.dir.name(), |found| found.name.name)
     }
 
-    /// Returns the same as [`Entry::name`].
+    /// Returns [`Entry::name`] as an [`OsStr`].
     #[must_use]
     pub fn file_name(&self) -> &OsStr {
         OsStr::from_bytes(self.name().to_bytes())
@@ -56,27 +56,28 @@ impl Entry<'_> {
         self.dir.depth() + usize::from(self.found.is_some())
     }
 
-    /// Returns its type, from the metadata or else from its directory. Never [`FileType::Unknown`].
+    /// Returns its type, from the metadata if it was read, otherwise from the directory. The type
+    /// is never [`FileType::Unknown`].
     #[must_use]
     pub fn file_type(&self) -> FileType {
         self.file_type
     }
 
-    /// Returns its inode number, all 64 bits; without metadata, of a mount point the directory
-    /// underneath.
+    /// Returns its inode number, all 64 bits. Without metadata, that of a mount point is the number
+    /// of the covered directory.
     #[must_use]
     pub fn ino(&self) -> u64 {
         self.ino
     }
 
-    /// Returns its metadata, if it was [wanted](Policy::wants_metadata), or had to be taken to know
-    /// the type.
+    /// Returns its metadata, if the policy [requested](Policy::wants_metadata) it or its type was
+    /// unknown otherwise.
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
         self.meta
     }
 
-    /// Opens it for reading, relative to its directory. Never waits for a fifo or a device.
+    /// Opens the entry for reading, relative to its directory. Never waits for a fifo or a device.
     ///
     /// # Errors
     /// As openat(2); ELOOP for a symbolic link that is not to be followed.
@@ -87,7 +88,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Takes metadata now, relative to its directory.
+    /// Reads metadata of the entry now, relative to its directory.
     ///
     /// # Errors
     /// As statx(2).
@@ -98,7 +99,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Reads the symbolic link.
+    /// Returns the target of the symbolic link.
     ///
     /// # Errors
     /// As readlinkat(2).
@@ -110,7 +111,7 @@ impl Entry<'_> {
     }
 }
 
-/// The actions for an entry, by default none.
+/// The actions for an entry. Default: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick<T = ()> {
     pub(super) descends: bool,
@@ -124,7 +125,7 @@ impl<T> Default for Pick<T> {
 }
 
 impl Pick {
-    /// Sends the entry to a channel; with its metadata if that was taken.
+    /// Sends the entry to a channel, with its metadata if that was read.
     #[must_use]
     pub fn send(channel: usize) -> Self {
         Self::send_with(channel, ())
@@ -132,7 +133,7 @@ impl Pick {
 }
 
 impl<T> Pick<T> {
-    /// Sends the entry to a channel, and a value of the policy's own with it.
+    /// Sends the entry to a channel, with a payload of the policy.
     #[must_use]
     pub fn send_with(channel: usize, payload: T) -> Self {
         Self { descends: false, sends: Some((channel, payload)) }
@@ -148,7 +149,7 @@ impl<T> Pick<T> {
 /// Selects entries and their channels, on the workers. Channels are taken modulo their number, so a
 /// hash is a valid channel.
 ///
-/// `T` is the type of the values that messages carry for the policy.
+/// `T` is the type of the payload in messages.
 pub trait Policy<T = ()>: Send + Sync + 'static {
     /// Returns whether [`Policy::pick`] needs the metadata of the entries of `dir` that have this
     /// type. Called at most once for each type in a batch of entries, not for each entry.
@@ -156,47 +157,51 @@ pub trait Policy<T = ()>: Send + Sync + 'static {
         false
     }
 
-    /// Returns the actions for an entry. Called exactly once for each entry, except for those whose
-    /// metadata is needed and could not be read.
+    /// Returns the actions for an entry. Called exactly once for each entry, except if its metadata
+    /// is needed and cannot be read.
     fn pick(&self, entry: &Entry<'_>) -> Pick<T>;
 
-    /// Returns the channel for the message about a failure, if any. In any case
-    /// [`Gatherer::finish`](super::Gatherer::finish) returns a summary that is not complete.
+    /// Returns the channel for the message about a failure, or `None` for no message. With or
+    /// without it, [`Gatherer::finish`](super::Gatherer::finish) returns a summary that is not
+    /// complete.
     fn failed(&self, _failure: &Failure<'_>) -> Option<usize> {
         Some(0)
     }
 
-    /// Returns the channel for a message when all entries of `dir` have been sent, if any.
+    /// Returns the channel for a message once all entries of `dir` have been sent, or `None` for no
+    /// message.
     fn end(&self, _dir: &Node) -> Option<usize> {
         None
     }
 
-    /// Returns the channel for a message when everything below `dir` has been sent, if any.
+    /// Returns the channel for a message once everything below `dir` has been sent, or `None` for
+    /// no message.
     fn done(&self, _dir: &Node) -> Option<usize> {
         None
     }
 
-    /// Returns the channel for a message when everything below `dir` has been processed, if any:
-    /// sent, and every message about it dropped by the consumer that took it. Called once, when the
-    /// directory has been opened; a directory that cannot be opened is a failure instead.
+    /// Returns the channel for a message once everything below `dir` has been processed, or `None`
+    /// for no message. Processed means that it has been sent, and that the consumers have dropped
+    /// every message about it. Called once, when the directory has been opened; a directory that
+    /// cannot be opened is a failure instead.
     fn processed(&self, _dir: &Node) -> Option<usize> {
         None
     }
 }
 
-/// Leaves entries out of a walk, and everything below them: for instance those that an ignore file
-/// names.
+/// Drops entries from a walk, with everything below them: for instance those that an ignore file
+/// lists.
 ///
-/// A function of directory and entry is a filter too.
+/// A function of a directory and a name is also a filter.
 pub trait Filter: Send + Sync + 'static {
     /// Inspects a directory that has been opened, before any of its entries is selected, for
-    /// instance to read an ignore file that [`Opened::names`] has. [`Node::set_note`] keeps the
-    /// result. Returns roughly how many bytes of memory that takes.
+    /// instance to read an ignore file among [`Opened::names`]. [`Node::set_note`] keeps the
+    /// result. Returns the approximate memory of the result in bytes.
     fn opened(&self, _dir: &Opened<'_>) -> usize {
         0
     }
 
-    /// Returns whether the policy sees an entry of `dir`. Its type is known.
+    /// Returns whether the policy sees an entry of `dir`. The type of the entry is known.
     fn keeps(&self, dir: &Arc<Node>, name: Name<'_>) -> bool;
 }
 

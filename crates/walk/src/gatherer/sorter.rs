@@ -19,14 +19,14 @@ use crate::visitor::{self, Descend, Emit, Enter, Found, Opened, Visitor};
 /// Number of file types.
 const FILE_TYPES: usize = FileType::Char as usize + 1;
 
-/// Limits of a walk that every policy can have.
+/// Limits of a walk, independent of the policy.
 #[derive(Clone)]
 pub(super) struct Limits {
     pub(super) min_depth: usize,
     pub(super) max_depth: usize,
     pub(super) one_file_system: bool,
     pub(super) contents_first: bool,
-    /// The metadata of every entry is taken, whatever the policy says.
+    /// Whether the metadata of every entry is read, even if the policy does not request it.
     pub(super) metadata: bool,
     pub(super) links: Follow,
     pub(super) filter: Option<Arc<dyn Filter>>,
@@ -36,10 +36,10 @@ pub(super) struct Limits {
 struct Pending<T>(Mutex<Kept<T>>);
 
 struct Kept<T> {
-    /// Its own, or else that of the nearest watched directory above.
+    /// The token of the directory if it is watched, otherwise that of the nearest watched ancestor.
     token: Token,
     is_watched: bool,
-    /// The message about the directory itself, where that comes after its contents.
+    /// The message about the directory itself, if it is sent after the contents.
     last: Option<(usize, Item<T>)>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Sorter<T, P> {
 type Batches<T> = BTreeMap<usize, Vec<Message<T>>>;
 
 impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
-    /// Returns whether the type of an entry is not known from its name alone.
+    /// Returns whether the directory does not determine the type of an entry.
     fn is_undecided(&self, file_type: FileType) -> bool {
         let is_followed = file_type == FileType::Symlink && self.limits.links == Follow::Yes;
         file_type == FileType::Unknown || is_followed
@@ -64,7 +64,7 @@ impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
         self.limits.filter.as_ref().is_none_or(|filter| filter.keeps(dir, name))
     }
 
-    /// The token that messages about what is in `dir` have.
+    /// Returns the token for messages about entries of `dir`.
     fn token(dir: &Node) -> Token {
         let pending = dir.gathered::<Pending<T>>();
         pending.map_or_else(Token::default, |pending| pending.lock().token.clone())
@@ -144,7 +144,7 @@ impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
         if self.limits.filter.is_some() {
             names.retain(|name| self.is_undecided(name.file_type) || self.keeps(dir, name));
         }
-        // An entry whose type is still undecided needs a stat call in any case.
+        // An entry of undecided type always needs a stat call.
         let wanted: [OnceCell<bool>; FILE_TYPES] = Default::default();
         names.skip_stat_of(|file_type| {
             let wanted = wanted[file_type as usize]
@@ -176,7 +176,8 @@ impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
         entries: impl Iterator<Item = visitor::Entry<'a>>,
         emit: &mut Emit<'_, Infallible>,
     ) {
-        // Sent before this returns, so that no message of a directory follows its `Done`.
+        // The messages are sent before this function returns, so that no message about an entry
+        // follows the `Done` of its directory.
         let (mut batches, token) = (BTreeMap::new(), Self::token(dir));
         entries.for_each(|entry| self.entry(entry, dir, &token, emit, &mut batches));
         batches.into_iter().for_each(|(channel, messages)| self.outlets.send(channel, messages));
@@ -228,7 +229,7 @@ impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
 }
 
 impl<T, P> Sorter<T, P> {
-    /// Keeps the walk's descriptors for consumers, which may open entries after the walk has ended.
+    /// Keeps the descriptors of the walk for consumers, which may open entries after its end.
     fn begin(&self, root: &Node) {
         if let Some(fds) = root.fds() {
             self.outlets.handles.get_or_init(|| fds);

@@ -1,9 +1,10 @@
 //! Tokens that report a directory as processed once all of them have been dropped.
 //!
-//! A watched directory has one [`Watch`], which the walk holds until everything below the directory
-//! has been sent, and every message about something in it holds too. A watch holds its parent
-//! directory's watch, and hands it to the message that it sends at its end: so a directory is
-//! processed after the messages about all directories in it have been dropped.
+//! A watched directory has one [`Watch`]. The walk holds it until everything below the directory
+//! has been sent, and so does every message about an entry in the directory. A watch holds the
+//! watch of its parent directory, and moves it into the message that it sends when it is dropped. A
+//! directory is therefore processed after the messages about all directories in it have been
+//! dropped.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +12,9 @@ use std::sync::{Arc, Weak};
 
 use super::path::EntryPath;
 
-/// Keeps the directory of a message from being reported as processed, until it and all its clones
-/// are dropped. Of a directory that is not [watched](super::Policy::processed) it keeps the nearest
-/// watched one above; without any, it does nothing.
+/// Delays the report that the directory of a message is processed, until the token and all its
+/// clones are dropped. If the directory is not [watched](super::Policy::processed), the token
+/// delays its nearest watched ancestor; without one, it has no effect.
 #[derive(Clone, Default)]
 pub struct Token(Option<Arc<Watch>>);
 
@@ -24,19 +25,19 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Whether some directory waits for this token.
+    /// Returns whether a directory waits for this token.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.0.is_some()
     }
 
-    /// A token of the directory `path`, in a directory of which `self` is a token.
+    /// Returns a token of the directory `path`, which is in the directory of `self`.
     pub(super) fn below(self, path: EntryPath, channel: usize, reports: Weak<dyn Reports>) -> Self {
         let (is_walked, reports) = (AtomicBool::new(false), Some(reports));
         Self(Some(Arc::new(Watch { path, channel, is_walked, parent: self.0, reports })))
     }
 
-    /// Everything below the directory has been sent.
+    /// Records that everything below the directory has been sent.
     pub(super) fn set_walked(&self) {
         if let Some(watch) = &self.0 {
             watch.is_walked.store(true, Ordering::Relaxed);
@@ -44,20 +45,20 @@ impl Token {
     }
 }
 
-/// A directory of which all messages have been processed, and all below it.
+/// A directory all of whose messages, and those about everything below it, have been dropped.
 #[derive(Clone, Debug)]
 pub struct Processed {
     /// The directory.
     pub path: EntryPath,
-    /// Keeps the directory above from being processed.
+    /// Delays the report about the parent directory.
     pub token: Token,
 }
 
-/// Where ends of watches are reported to.
+/// The receiver of reports about dropped watches.
 pub(super) trait Reports: Send + Sync {
-    /// Sends the message, without waiting; gives the token in it back if nothing will take it.
+    /// Sends the message, without waiting. Returns its token if the channel has no consumer.
     fn report(&self, channel: usize, processed: Processed) -> Result<(), Token>;
-    /// One directory less is to be reported.
+    /// Removes one directory from those that are still to be reported.
     fn release(&self);
     /// Ends the walk.
     fn shut_down(&self);
@@ -68,19 +69,19 @@ struct Watch {
     channel: usize,
     is_walked: AtomicBool,
     parent: Option<Arc<Watch>>,
-    /// `None` once the end has been reported. Weak, because what the walk keeps of directories
-    /// refers to their watches.
+    /// `None` once the watch has ended. The reference is weak, because the channels contain
+    /// messages with tokens, which refer to their watches.
     reports: Option<Weak<dyn Reports>>,
 }
 
 impl Watch {
-    /// Reports the end; returns the parent if no message holds it from now on.
+    /// Reports the end. Returns the watch of the parent if no message has taken it.
     fn end(&mut self) -> Option<Arc<Self>> {
         let (reports, parent) = (self.reports.take()?, self.parent.take());
         let Some(reports) = reports.upgrade() else { return parent };
         let token = Token(parent);
-        // The stores before the drop of each other token happen before this drop, the last one
-        // (`Arc`).
+        // Relaxed suffices: `Arc` orders the last drop after the drops of all other tokens, and
+        // `set_walked` stores before the token of the walk is dropped.
         let left = if self.is_walked.load(Ordering::Relaxed) {
             reports.report(self.channel, Processed { path: self.path.clone(), token }).err()
         } else {
@@ -92,8 +93,8 @@ impl Watch {
 }
 
 impl Drop for Watch {
-    /// Ends those above one by one where no message takes them over: a chain of 100,000 would
-    /// overflow the stack otherwise.
+    /// Ends the watches of ancestors in a loop if no message has taken them: a recursion of 100,000
+    /// levels would overflow the stack.
     fn drop(&mut self) {
         let mut next = self.end();
         while let Some(mut watch) = next.and_then(Arc::into_inner) {
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
     use crate::node::Node;
 
-    /// Takes reports, or gives their tokens back.
+    /// A receiver that records reports, or returns their tokens.
     #[derive(Default)]
     struct Desk {
         refuses: bool,
@@ -136,7 +137,7 @@ mod tests {
         fn shut_down(&self) {}
     }
 
-    /// Directories in each other, all walked; the token of the deepest.
+    /// Returns the token of the deepest of nested directories, all of which have been walked.
     fn chain(len: usize, desk: &Arc<Desk>) -> Token {
         let mut node = Arc::new(Node::root(c"r".to_owned(), 0, Follow::No, Weak::new()));
         let mut token = Token::default();

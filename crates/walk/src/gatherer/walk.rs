@@ -1,4 +1,4 @@
-//! A walk as an iterator, for a program of one thread.
+//! A walk as an iterator, for programs with one thread.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{Builder, Gatherer, Inbox};
 use crate::error::{Error, Op};
 use crate::run::Summary;
 
-/// Sends and descends into every entry.
+/// A policy that sends every entry and descends into every directory.
 struct Everything;
 
 impl Policy for Everything {
@@ -17,8 +17,8 @@ impl Policy for Everything {
     }
 }
 
-/// Everything below some roots, as an iterator of entries and failures in no order; made by
-/// [`Builder::walk`].
+/// An iterator of the entries below some roots and of failures, in no order. [`Builder::walk`]
+/// creates it.
 #[derive(Debug)]
 pub struct Walk {
     gatherer: Gatherer,
@@ -27,7 +27,7 @@ pub struct Walk {
 }
 
 impl Builder {
-    /// Starts to walk everything below `roots` and returns it as an iterator.
+    /// Starts a walk of everything below `roots`, and returns an iterator of the entries.
     ///
     /// # Errors
     /// If no thread can be started, or the path of a root has a NUL byte.
@@ -43,7 +43,7 @@ impl Builder {
 }
 
 impl Walk {
-    /// Ends the walk, if it has not ended, and returns its summary.
+    /// Ends the walk if it is still running, and returns its summary.
     ///
     /// # Errors
     /// As [`Gatherer::finish`].

@@ -1,4 +1,4 @@
-//! The programs of the guide do what they say, and the guide shows them as they are.
+//! The programs of the guide work as documented, and the guide shows their exact sources.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ mod sync_list;
 fn the_guide_shows_the_programs_that_are_tested() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let Ok(guide) = fs::read_to_string(here.join("../../docs/gatherer.md")) else {
-        return skip("the guide is not in the crate's package");
+        return skip("the package of the crate does not contain the guide");
     };
     for name in ["delete", "sync_list", "hash_all", "duplicates"] {
         let program = fs::read_to_string(here.join(format!("examples/{name}.rs"))).unwrap();
@@ -65,7 +65,7 @@ fn delete_removes_a_tree_deeper_than_any_path() {
 }
 
 #[test]
-fn sync_list_says_what_a_copy_lacks() {
+fn sync_list_lists_the_differences_of_a_copy() {
     let tree = Tree::new();
     for (dir, files) in [("source/a", ["same", "longer", "new"]), ("copy/a", ["same", "longer", "old"])] {
         tree.dir(dir);
@@ -92,7 +92,7 @@ fn hash_all_hashes_every_file() {
     fs::write(tree.path("empty"), "").unwrap();
     tree.symlink("a/abc", "link");
     let (hashes, is_all) = hash_all::hash_all(&[tree.root()]).unwrap();
-    // As xxhsum -H64 has them.
+    // The hashes are those of `xxhsum -H64`.
     let expected = [(tree.path("a/abc"), 0x44bc_2cf5_ad77_0999), (tree.path("empty"), 0xef46_db37_51d8_e999)];
     assert_eq!((hashes.as_slice(), is_all), (expected.as_slice(), true));
     assert!(!hash_all::hash_all(&[tree.path("missing")]).unwrap().1);
@@ -106,7 +106,7 @@ fn duplicates_are_files_with_the_same_contents() {
     for (name, text) in [
         ("a/one", long.clone()),
         ("two", long.clone()),
-        // The same size and start.
+        // This file has the same size and the same beginning.
         ("a/other", format!("{}y", &long[1..])),
         ("three", "text".to_owned()),
         ("a/four", "text".to_owned()),

@@ -1,4 +1,4 @@
-//! Entries left out of a walk, the data that comes with an entry, and the order of messages.
+//! Dropped entries, the payload of an entry, and the order of messages.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use fathom_walk::{Errno, FileType, Follow, Name, Node, Op, Opened, Operation};
 use crate::support::child::{self, report, role};
 use crate::support::tree::{Tree, bushy};
 
-/// Paths below the root, sorted.
+/// Returns the paths below the root, sorted.
 fn found(builder: Builder, root: impl AsRef<Path>) -> BTreeSet<PathBuf> {
     let mut walk = builder.walk([root]).unwrap();
     let found = walk.by_ref().map(|item| item.unwrap().path.below_root()).collect();
@@ -26,7 +26,7 @@ fn names<const N: usize>(names: [&str; N]) -> BTreeSet<PathBuf> {
 }
 
 #[test]
-fn depths() {
+fn entries_are_limited_by_depth() {
     let tree = Tree::new();
     tree.dir("a/b/c");
     tree.file("f");
@@ -42,8 +42,8 @@ fn depths() {
 }
 
 #[test]
-fn other_file_systems() {
-    const TEST: &str = "limits::other_file_systems";
+fn one_file_system_stays_on_the_device_of_the_root() {
+    const TEST: &str = "limits::one_file_system_stays_on_the_device_of_the_root";
     if let Some((_, tree)) = role() {
         let crossed = found(Builder::new(), &tree).len();
         let stayed = found(Builder::new().one_file_system(true), &tree);
@@ -82,10 +82,10 @@ fn a_directory_that_fails_comes_after_its_failure() {
     tree.dir("a/b");
     tree.symlink("..", "a/b/up");
     let walk = Builder::new().follow(Follow::Yes).contents_first(true).walk([tree.root()]).unwrap();
-    let told: Vec<_> = walk.map(|item| item.map(|item| item.path.below_root())).collect();
-    let Some(Err(failed)) = told.first() else { panic!("{told:?}") };
+    let results: Vec<_> = walk.map(|item| item.map(|item| item.path.below_root())).collect();
+    let Some(Err(failed)) = results.first() else { panic!("{results:?}") };
     assert_eq!((failed.operation, failed.errno), (Operation::Descend, Errno::LOOP));
-    let rest: Vec<_> = told[1..].iter().map(|path| path.as_ref().unwrap().to_str().unwrap()).collect();
+    let rest: Vec<_> = results[1..].iter().map(|path| path.as_ref().unwrap().to_str().unwrap()).collect();
     assert_eq!(rest, ["a/b/up", "a/b", "a"]);
 }
 
@@ -95,18 +95,18 @@ fn a_function_is_a_filter() {
     tree.dir("keep/.git/objects");
     tree.dir(".git/x");
     tree.file("keep/f");
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = asked.clone();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
     let filter = move |_: &Arc<Node>, name: Name<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
         assert_ne!(name.file_type, FileType::Unknown);
         name.name != c".git"
     };
     assert_eq!(found(Builder::new().filter(filter), tree.root()), names(["keep", "keep/f"]));
-    assert_eq!(asked.load(Ordering::Relaxed), 4, "once for each entry, and nothing below what is left out");
+    assert_eq!(calls.load(Ordering::Relaxed), 4, "once for each entry, and not below dropped entries");
 }
 
-/// Leaves out the names that a file `.ignore` of the directory, or of one above it, has.
+/// Drops the names that are listed in a file `.ignore` of the directory or of an ancestor.
 struct IgnoreFiles;
 
 impl Filter for IgnoreFiles {
@@ -144,7 +144,7 @@ fn a_filter_reads_ignore_files_in_directories() {
     }
 }
 
-/// Sends a line about each file that is large, made of its metadata and its contents.
+/// Sends a line about each large file, from its metadata and its contents.
 struct Large;
 
 impl Policy<String> for Large {
@@ -167,7 +167,7 @@ impl Policy<String> for Large {
 }
 
 #[test]
-fn a_policy_sees_metadata_and_contents_and_sends_values_of_its_own() {
+fn a_policy_reads_metadata_and_contents_and_sends_payloads() {
     let tree = Tree::new();
     tree.dir("a");
     fs::write(tree.path("a/large"), "three").unwrap();
@@ -189,7 +189,7 @@ fn a_policy_sees_metadata_and_contents_and_sends_values_of_its_own() {
 }
 
 #[test]
-fn an_iterator_that_is_left_early_ends_the_walk() {
+fn an_iterator_that_is_dropped_early_ends_the_walk() {
     let tree = Tree::new();
     bushy(&tree.root(), 5, 5);
     let mut walk = Builder::new().backlog(1).walk([tree.root()]).unwrap();

@@ -1,5 +1,5 @@
-//! Uses of a gatherer in a program: learning that a directory is processed, opening entries,
-//! comparing paths, limiting the walk; and the programs that the guide shows.
+//! Uses of a gatherer in a program: the messages about processed directories, opening entries,
+//! comparing paths, limits of the walk, and the programs in the guide.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

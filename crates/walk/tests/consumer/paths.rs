@@ -1,5 +1,5 @@
-//! Paths compare as they are written, whatever they are made of, and lead to what was found or
-//! nowhere.
+//! Paths compare by their bytes, independently of their representation, and open the entry that was
+//! found or none.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -30,14 +30,14 @@ fn hash(path: &EntryPath) -> u64 {
 
 #[test]
 #[allow(clippy::mutable_key_type, reason = "the hash is of names, which do not change")]
-fn paths_compare_as_they_are_written() {
+fn paths_compare_by_their_bytes() {
     let tree = Tree::new();
     mixed(&tree);
     bushy(&tree.dir("d"), 3, 2);
     for name in ["d-", "d.x", "d0"] {
         tree.file(name);
     }
-    // The same entries below other roots, one of which ends in a slash.
+    // The walk finds the same entries below other roots, one of which ends in a slash.
     let slash = PathBuf::from(format!("{}/", tree.path("d").display()));
     let items = walk(&[tree.root(), tree.path("d"), slash]);
     let mut paths: Vec<_> = items.iter().map(|item| &item.path).collect();
@@ -104,7 +104,7 @@ fn file<'a>(items: &'a [Item], name: &str) -> &'a EntryPath {
 }
 
 #[test]
-fn an_entry_is_opened_in_its_own_directory_or_not_at_all() {
+fn an_entry_is_opened_only_in_its_own_directory() {
     let tree = Tree::new();
     tree.dir("a/b");
     tree.file("a/b/f");
@@ -117,8 +117,8 @@ fn an_entry_is_opened_in_its_own_directory_or_not_at_all() {
     assert_eq!(read(path).unwrap(), "a/b/f");
     assert_eq!(read(link).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
     assert!(link.open(Follow::Yes).is_ok());
-    // Its directory may still be open. If not, there is no way there any more.
-    let never_the_other = |wanted: &[Errno]| match read(path) {
+    // The directory of the file may still be open. Otherwise its path has become invalid.
+    let assert_original_or = |wanted: &[Errno]| match read(path) {
         Ok(text) => assert_eq!(text, "a/b/f"),
         Err(error) => {
             assert!(wanted.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error())), "{error}")
@@ -126,17 +126,17 @@ fn an_entry_is_opened_in_its_own_directory_or_not_at_all() {
     };
     fs::rename(tree.path("a"), tree.beside("moved")).unwrap();
     tree.symlink("../outside", "a");
-    never_the_other(&[Errno::LOOP, Errno::NOTDIR]);
+    assert_original_or(&[Errno::LOOP, Errno::NOTDIR]);
     fs::remove_file(tree.path("a")).unwrap();
     fs::rename(&outside, tree.path("a")).unwrap();
-    never_the_other(&[Errno::STALE]);
+    assert_original_or(&[Errno::STALE]);
     fs::rename(tree.path("a"), &outside).unwrap();
     fs::rename(tree.beside("moved"), tree.path("a")).unwrap();
     assert_eq!(read(path).unwrap(), "a/b/f");
 }
 
 #[test]
-fn a_directory_and_a_name_are_for_other_calls() {
+fn a_directory_and_a_name_serve_other_calls() {
     let tree = Tree::new();
     tree.dir("a/b");
     tree.file("a/f");
@@ -145,7 +145,7 @@ fn a_directory_and_a_name_are_for_other_calls() {
     assert!(openat(at.as_fd(), at.name(), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).is_ok());
     unlinkat(at.as_fd(), at.name(), AtFlags::REMOVEDIR).unwrap();
     assert!(!tree.path("a/b").exists());
-    // A root is relative to where roots start from.
+    // The path of a root is relative to the directory that relative roots start from.
     let root = &items.iter().find(|item| item.path.depth() == 0).unwrap().path;
     assert_eq!((read(root).unwrap().as_str(), root.parent().is_none()), ("a/f", true));
     unlinkat(root.at().unwrap(), root.name(), AtFlags::empty()).unwrap();

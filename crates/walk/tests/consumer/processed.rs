@@ -1,5 +1,5 @@
 //! A directory is reported as processed once, after everything below it has been sent and all
-//! messages about it were dropped.
+//! messages about it have been dropped.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use fathom_walk::{FileType, Node};
 use crate::support::Watchdog;
 use crate::support::tree::{Chain, Tree, bushy, fill, mixed};
 
-/// Every entry is sent, every directory of an even depth watched; each to a channel by inode
-/// number.
+/// Sends every entry to the channel of its inode number, and watches every directory or those of an
+/// even depth.
 struct Watched {
     everywhere: bool,
 }
@@ -32,21 +32,22 @@ impl Policy for Watched {
 /// The entries and the processed directories that consumers have finished, added just before each
 /// message is dropped.
 #[derive(Clone, Default)]
-struct Ended(Arc<Mutex<(HashSet<PathBuf>, HashSet<PathBuf>)>>);
+struct Finished(Arc<Mutex<(HashSet<PathBuf>, HashSet<PathBuf>)>>);
 
-impl Ended {
-    /// Takes everything; each directory that is processed comes after what is below it.
+impl Finished {
+    /// Takes all messages, and checks that each processed directory comes after everything below
+    /// it.
     fn take(&self, inbox: Inbox, below: &dyn Fn(&Path) -> Vec<PathBuf>) {
         for message in inbox {
-            let mut ended = self.0.lock().unwrap();
+            let mut finished = self.0.lock().unwrap();
             match &message {
-                Message::Entry(item) => assert!(ended.0.insert(item.path.to_path_buf())),
+                Message::Entry(item) => assert!(finished.0.insert(item.path.to_path_buf())),
                 Message::Processed(dir) => {
                     let path = dir.path.to_path_buf();
                     let missing: Vec<_> =
-                        below(&path).into_iter().filter(|path| !ended.0.contains(path)).collect();
+                        below(&path).into_iter().filter(|path| !finished.0.contains(path)).collect();
                     assert!(missing.is_empty(), "{path:?} is processed before {missing:?}");
-                    assert!(ended.1.insert(path), "once");
+                    assert!(finished.1.insert(path), "once");
                 }
                 Message::Error(failed) => panic!("{failed}"),
                 _ => {}
@@ -55,7 +56,7 @@ impl Ended {
     }
 }
 
-/// Everything below `dir`, from std.
+/// Returns the paths of everything below `dir`, from the standard library.
 fn below(dir: &Path) -> Vec<PathBuf> {
     let (mut found, mut pending) = (Vec::new(), vec![dir.to_owned()]);
     while let Some(dir) = pending.pop() {
@@ -78,34 +79,34 @@ fn a_directory_is_processed_once_after_all_below_it() {
         let _watchdog = Watchdog::new(format_args!("{workers} workers, {channels} channels"));
         let builder = Builder::new().workers(workers).channels(channels).backlog(backlog);
         let (gatherer, inboxes) = builder.start(Watched { everywhere }).unwrap();
-        let ended = Ended::default();
+        let finished = Finished::default();
         for root in [&one, &other] {
             gatherer.add_root(root.root()).unwrap();
         }
         gatherer.no_more_roots();
         thread::scope(|scope| {
             for inbox in inboxes.iter().flat_map(|inbox| [inbox.clone(), inbox.clone()]) {
-                let ended = ended.clone();
-                scope.spawn(move || ended.take(inbox, &below));
+                let finished = finished.clone();
+                scope.spawn(move || finished.take(inbox, &below));
             }
             drop(inboxes);
         });
         assert!(gatherer.finish().unwrap().complete);
-        let ended = ended.0.lock().unwrap();
+        let finished = finished.0.lock().unwrap();
         for tree in [&one, &other] {
             let depth = |dir: &PathBuf| dir.components().count() - tree.root().components().count();
             let mut dirs: Vec<_> = below(&tree.root()).into_iter().filter(is_dir).collect();
             dirs.push(tree.root());
             dirs.retain(|dir| everywhere || depth(dir).is_multiple_of(2));
-            let found = ended.1.iter().filter(|path| path.starts_with(tree.root())).count();
+            let found = finished.1.iter().filter(|path| path.starts_with(tree.root())).count();
             assert_eq!(found, dirs.len());
-            assert!(dirs.iter().all(|dir| ended.1.contains(dir)));
+            assert!(dirs.iter().all(|dir| finished.1.contains(dir)));
         }
     }
 }
 
-/// Everything that is in a channel now.
-fn at_hand(inbox: &mut Inbox) -> Vec<Message> {
+/// Takes all messages that are in a channel now.
+fn available(inbox: &mut Inbox) -> Vec<Message> {
     std::iter::from_fn(|| inbox.try_next()).collect()
 }
 
@@ -117,16 +118,17 @@ fn processed(messages: &[Message]) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// A token in hand, of the entry at `path`; the walk is over.
-fn keep_one(tree: &Tree, path: &Path) -> (Inbox, Token, Vec<PathBuf>) {
+/// Walks `tree` to its end and drops all messages except the token of the entry at `path`. Returns
+/// the inbox, the token and the directories processed so far.
+fn keep_one_token(tree: &Tree, path: &Path) -> (Inbox, Token, Vec<PathBuf>) {
     let (gatherer, mut inboxes) = Builder::new().start(Watched { everywhere: true }).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     assert!(gatherer.finish().unwrap().complete);
     let mut inbox = inboxes.pop().unwrap();
     let (mut kept, mut seen) = (None, Vec::new());
-    // Dropping one message may put another one in.
+    // The drop of a message may add another one to the channel.
     loop {
-        let messages = at_hand(&mut inbox);
+        let messages = available(&mut inbox);
         if messages.is_empty() {
             return (inbox, kept.unwrap(), seen);
         }
@@ -141,21 +143,21 @@ fn keep_one(tree: &Tree, path: &Path) -> (Inbox, Token, Vec<PathBuf>) {
 }
 
 #[test]
-fn a_token_that_is_kept_keeps_the_directories_above_it() {
+fn a_token_delays_the_directories_above_it() {
     let tree = Tree::new();
     tree.dir("a/b/c");
     tree.dir("x/y");
     tree.file("a/b/f");
     let _watchdog = Watchdog::new("a token is kept");
-    let (mut inbox, token, seen) = keep_one(&tree, &tree.path("a/b/f"));
+    let (mut inbox, token, seen) = keep_one_token(&tree, &tree.path("a/b/f"));
     let seen: HashSet<_> = seen.into_iter().collect();
     assert_eq!(seen, HashSet::from(["a/b/c", "x", "x/y"].map(|name| tree.path(name))));
     assert!(token.is_watched() && inbox.try_next().is_none());
     let second = token.clone();
     drop(token);
-    assert!(inbox.try_next().is_none(), "a clone is as good");
+    assert!(inbox.try_next().is_none(), "a clone keeps them too");
     drop(second);
-    // Each message is dropped before the next is taken: then the directory above is processed.
+    // Each message is dropped before the next one is taken, so its parent is processed then.
     let mut rest = Vec::new();
     for message in inbox {
         rest.extend(processed(&[message]));
@@ -184,14 +186,15 @@ fn a_channel_waits_for_no_token_once_the_walk_is_shut_down() {
 }
 
 #[test]
-fn a_consumer_that_is_gone_keeps_no_directory() {
+fn a_dropped_consumer_delays_no_directory() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 3);
     let _watchdog = Watchdog::new("one consumer is gone");
     let (gatherer, mut inboxes) = Builder::new().channels(2).start(Watched { everywhere: true }).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     gatherer.no_more_roots();
-    // The first message is there when the other channel's consumer goes, and tokens are in both.
+    // The consumer of one channel is dropped after the first message of the other channel, while
+    // both contain tokens.
     let mut stays = inboxes.pop().unwrap();
     let first = stays.next();
     drop(inboxes);
@@ -201,11 +204,11 @@ fn a_consumer_that_is_gone_keeps_no_directory() {
 }
 
 #[test]
-fn a_policy_that_panics_keeps_no_consumer_waiting() {
-    struct Clumsy;
-    impl Policy for Clumsy {
+fn a_policy_that_panics_ends_the_channels() {
+    struct PanickingPolicy;
+    impl Policy for PanickingPolicy {
         fn pick(&self, entry: &Entry<'_>) -> Pick {
-            assert!(entry.depth() < 3, "meant to");
+            assert!(entry.depth() < 3, "expected panic");
             Pick::send(0).descend()
         }
 
@@ -216,7 +219,7 @@ fn a_policy_that_panics_keeps_no_consumer_waiting() {
     let tree = Tree::new();
     bushy(&tree.root(), 3, 4);
     let _watchdog = Watchdog::new("a policy panics");
-    let (gatherer, inboxes) = Builder::new().workers(2).start(Clumsy).unwrap();
+    let (gatherer, inboxes) = Builder::new().workers(2).start(PanickingPolicy).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     let kept: Vec<Message> = inboxes.into_iter().flatten().collect();
     assert!(gatherer.finish().is_err());
@@ -240,7 +243,7 @@ fn a_chain_is_processed_from_its_end_to_its_start() {
 }
 
 #[test]
-fn without_a_watch_no_token_waits() {
+fn tokens_delay_nothing_without_a_watched_directory() {
     struct Plain;
     impl Policy for Plain {
         fn pick(&self, entry: &Entry<'_>) -> Pick {
@@ -252,7 +255,7 @@ fn without_a_watch_no_token_waits() {
     let (gatherer, inboxes) = Builder::new().start(Plain).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     gatherer.no_more_roots();
-    // A consumer may keep everything.
+    // A consumer may keep all messages.
     let all: Vec<Message> = inboxes.into_iter().flatten().collect();
     let watched =
         all.iter().filter(|message| matches!(message, Message::Entry(item) if item.token.is_watched()));

@@ -1,5 +1,5 @@
 //! Consumers that wait for messages without polling: for a limited time, for several channels, and
-//! as tasks. The policy is asked once for each entry.
+//! as tasks. The policy is called once for each entry.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -62,17 +62,17 @@ fn a_wait_has_a_limit_and_ends_with_the_walk() {
     let done = inbox.next_timeout(Duration::MAX);
     assert!(matches!(done, Poll::Ready(Some(Message::RootDone(_)))), "{done:?}");
     assert!(inbox.next_timeout(Duration::ZERO).is_pending());
-    // The leading thread waits for a root without a limit, and still ends.
+    // The leading thread waits for a root without a timeout, and ends in spite of that.
     gatherer.shut_down();
     assert!(matches!(inbox.next_timeout(Duration::MAX), Poll::Ready(None)));
     assert!(gatherer.add_root(tree.root()).is_err());
     assert!(!gatherer.finish().unwrap().complete);
 }
 
-/// Counts its wake-ups, and unparks the thread that made it.
-struct Wakes(AtomicUsize, std::thread::Thread);
+/// Counts the wake-ups, and unparks the thread that created it.
+struct CountingWaker(AtomicUsize, std::thread::Thread);
 
-impl Wake for Wakes {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
         self.1.unpark();
@@ -83,7 +83,7 @@ impl Wake for Wakes {
 fn a_task_is_woken_for_each_batch_and_for_the_end() {
     let (tree, _watchdog) = (Tree::new(), Watchdog::new("a task"));
     fill(&tree.root(), 10);
-    let wakes = Arc::new(Wakes(AtomicUsize::new(0), std::thread::current()));
+    let wakes = Arc::new(CountingWaker(AtomicUsize::new(0), std::thread::current()));
     let waker = Waker::from(wakes.clone());
     let mut cx = Context::from_waker(&waker);
     let (gatherer, mut inboxes) = Builder::new().start(ByInode).unwrap();
@@ -109,20 +109,20 @@ fn a_task_is_woken_for_each_batch_and_for_the_end() {
     assert!(wakes.0.load(Ordering::Relaxed) >= 1);
 }
 
-/// The number of questions about each subject.
+/// The number of calls for each key.
 type Counts = HashMap<Vec<u8>, usize>;
 
-/// Counts the questions about each type in each directory, and about each entry.
+/// Counts the calls for each type in each directory, and for each entry.
 #[derive(Clone, Default)]
-struct Questions(Arc<Mutex<[Counts; 2]>>);
+struct CountingPolicy(Arc<Mutex<[Counts; 2]>>);
 
-impl Questions {
+impl CountingPolicy {
     fn count(&self, kind: usize, key: Vec<u8>) {
         *self.0.lock().unwrap()[kind].entry(key).or_default() += 1;
     }
 }
 
-impl Policy for Questions {
+impl Policy for CountingPolicy {
     fn wants_metadata(&self, dir: &Arc<Node>, file_type: FileType) -> bool {
         self.count(0, format!("{dir:?} {file_type:?}", dir = dir.to_path_buf()).into_bytes());
         file_type == FileType::Regular
@@ -138,16 +138,16 @@ impl Policy for Questions {
 }
 
 #[test]
-fn the_policy_is_asked_once_for_each_entry() {
-    let (tree, _watchdog) = (Tree::new(), Watchdog::new("questions"));
+fn the_policy_is_called_once_for_each_entry() {
+    let (tree, _watchdog) = (Tree::new(), Watchdog::new("calls of the policy"));
     bushy(&tree.root(), 3, 5);
-    let questions = Questions::default();
-    let (gatherer, inboxes) = Builder::new().start(questions.clone()).unwrap();
+    let policy = CountingPolicy::default();
+    let (gatherer, inboxes) = Builder::new().start(policy.clone()).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     gatherer.no_more_roots();
     inboxes.into_iter().flatten().for_each(drop);
     let summary = gatherer.finish().unwrap();
-    let [types, entries] = &*questions.0.lock().unwrap();
+    let [types, entries] = &*policy.0.lock().unwrap();
     assert!(types.values().chain(entries.values()).all(|count| *count == 1), "{types:?} {entries:?}");
     assert_eq!(entries.len() as u64, summary.progress.entries);
 }

@@ -1,5 +1,5 @@
-//! Blocking calls as a trait, and the model over them: a test changes single calls on their way to
-//! the kernel.
+//! A trait of blocking calls, and a model that makes them: a test replaces single calls before they
+//! reach the kernel.
 
 use std::ffi::CStr;
 use std::future::Future;
@@ -12,48 +12,49 @@ use fathom_io::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Names, block_on
 pub(crate) trait Calls: Clone + Send + Sync + 'static {
     /// Opens the directory `name` in `at` for reading.
     ///
-    /// # Errors openat(2)'s; ENOTDIR for anything but a directory, ELOOP or ENOTDIR for a symbolic
-    /// link not followed.
+    /// # Errors
+    /// As openat(2); ENOTDIR for anything but a directory, ELOOP or ENOTDIR for a symbolic link
+    /// that is not followed.
     fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno>;
 
-    /// Appends names to `names` until it holds `limit`; false at the directory's end.
+    /// Appends names to `names` until it holds `limit`. Returns false at the end of the directory.
     ///
     /// # Errors
-    /// getdents64(2)'s, or EIO for a malformed record; what was read before stays in `names`.
+    /// As getdents64(2), or EIO for a malformed record; the names read before stay in `names`.
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno>;
 
-    /// The same, but no more than one system call gives: what is known then can be worked on while
-    /// the rest is read.
+    /// Like [`Calls::read`], but makes one system call only: its names can be processed while the
+    /// rest is read.
     ///
     /// # Errors
     /// As [`Calls::read`].
     fn read_some(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno>;
 
-    /// Metadata of `name` in `at`.
+    /// Returns the metadata of `name` in `at`.
     ///
     /// # Errors
-    /// statx(2)'s.
+    /// As statx(2).
     fn stat(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno>;
 
-    /// Metadata of an open directory.
+    /// Returns the metadata of an open directory.
     ///
     /// # Errors
-    /// statx(2)'s.
+    /// As statx(2).
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno>;
 
-    /// Makes `dir` the working directory of the calling thread and of no other; false where that
-    /// cannot be had.
+    /// Makes `dir` the working directory of the calling thread and of no other thread. Returns
+    /// false if that is not possible.
     fn enter(&self, _dir: BorrowedFd<'_>) -> bool {
         false
     }
 
-    /// Magic number of the filesystem an open directory is on; `None` where it cannot be told.
+    /// Returns the magic number of the filesystem of an open directory; `None` if it is unknown.
     fn magic(&self, dir: &Dir) -> Option<i64> {
         sys::fs_magic(dir.as_fd())
     }
 }
 
-/// The kernel's own calls.
+/// The system calls without changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Native;
 
@@ -83,7 +84,7 @@ impl Calls for Native {
     }
 }
 
-/// The blocking model over the calls `C`.
+/// The blocking model with the calls `C`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Over<C>(pub(crate) C);
 

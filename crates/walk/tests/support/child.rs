@@ -1,5 +1,5 @@
-//! A test that needs a process of its own, for its limits or its namespaces: the test binary runs
-//! the same test again, in a role, and reads what that reports.
+//! Child processes for tests that change limits or namespaces: the test binary runs the same test
+//! again with a role, and reads the report of that child.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ const ROLE: &str = "FATHOM_WALK_TEST_ROLE";
 const TREE: &str = "FATHOM_WALK_TEST_TREE";
 const REPORT: &str = "report ";
 
-/// What a child is to do, in which tree; `None` in the first process.
+/// Returns the role of a child and the tree to walk; `None` in the parent process.
 pub(crate) fn role() -> Option<(String, PathBuf)> {
     Some((std::env::var(ROLE).ok()?, std::env::var_os(TREE)?.into()))
 }
 
-/// Says something to the first process.
+/// Reports a value to the parent process.
 pub(crate) fn report(key: &str, value: impl std::fmt::Display) {
-    // The test harness leaves the line open in which it says that the test runs.
+    // The test harness has printed the name of the test without a newline.
     println!("\n{REPORT}{key} {value}");
 }
 
-/// What a child reported.
+/// The values that a child reported.
 pub(crate) struct Report(HashMap<String, String>);
 
 impl Report {
@@ -32,7 +32,7 @@ impl Report {
         value.parse().unwrap()
     }
 
-    /// The lines of a transcript that was reported as a file.
+    /// Returns the lines that a child reported in a file.
     #[track_caller]
     pub(crate) fn lines(&self, tree: &Path, role: &str) -> Vec<String> {
         let text = std::fs::read_to_string(transcript(tree, role)).unwrap();
@@ -46,20 +46,20 @@ fn transcript(tree: &Path, role: &str) -> PathBuf {
     name.into()
 }
 
-/// Leaves a transcript for the first process.
+/// Reports lines to the parent process, in a file.
 pub(crate) fn report_lines(tree: &Path, role: &str, lines: &[String]) {
     std::fs::write(transcript(tree, role), lines.join("\n")).unwrap();
 }
 
-/// Runs `test` again, in `role`, at most `fds` descriptors open.
+/// Runs `test` again with `role` and a limit of `fds` descriptors.
 #[track_caller]
 pub(crate) fn run(test: &str, role: &str, tree: &Path, fds: usize) -> Report {
     let limited = ["-c", "ulimit -n \"$0\" && exec \"$@\""];
     report_of(Command::new("sh").args(limited).arg(fds.to_string()), test, role, tree)
 }
 
-/// Runs `test` again, in `role`, after `prepare` (a shell's command, `$0` is the tree) in a mount
-/// namespace of its own; `None`, and a word why, where there can be none.
+/// Runs `test` again with `role` in a new mount namespace, after the shell command `prepare`, in
+/// which `$0` is the tree. Prints the reason and returns `None` if no namespace can be created.
 #[track_caller]
 pub(crate) fn run_with_mounts(test: &str, role: &str, tree: &Path, prepare: &str) -> Option<Report> {
     let able = |args: &[&str]| {

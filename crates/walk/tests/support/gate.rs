@@ -1,5 +1,5 @@
-//! A gate that calls of the walk wait at until a test opens it, and that knows how many wait: what
-//! a test has to see under way stays under way until it was seen.
+//! A gate that blocks calls of the walk until a test opens it, and counts the blocked calls: a call
+//! that a test has to observe in flight stays in flight until then.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
@@ -15,12 +15,13 @@ struct State {
     is_open: bool,
 }
 
-/// A gate, closed at first. Clones are the same gate.
+/// A gate, closed at first. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Gate(Arc<(Mutex<State>, Condvar)>);
 
 impl Gate {
-    /// Waits until the gate is open, or so many wait that `opens` says it should be.
+    /// Waits until the gate is open. Opens it if `opens` returns true for the number of waiting
+    /// calls.
     pub(crate) fn pass_or_open(&self, opens: impl Fn(usize) -> bool) {
         let (state, changed) = &*self.0;
         let mut state = state.lock().unwrap();
@@ -38,7 +39,7 @@ impl Gate {
         self.pass_or_open(|_| false);
     }
 
-    /// How many wait now.
+    /// Returns the number of calls that wait now.
     pub(crate) fn waiting(&self) -> usize {
         self.0.0.lock().unwrap().waiting
     }
@@ -53,11 +54,11 @@ impl Gate {
     }
 }
 
-/// Calls that wait at a gate, from one call on.
+/// Calls that wait at a gate, after a number of calls that do not.
 #[derive(Clone)]
 pub(crate) struct Gated {
     pub(crate) gate: Gate,
-    /// Calls that are made before others wait.
+    /// Number of further calls that do not wait.
     free: Arc<Mutex<usize>>,
 }
 

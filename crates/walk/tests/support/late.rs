@@ -1,5 +1,5 @@
-//! A model whose answers come late: each after a number of polls drawn from a seed, so the
-//! directories a worker has under way end in another order for each seed.
+//! A model that delays its results: each by a number of polls drawn from a seed, so the directories
+//! that a worker has in flight complete in another order for each seed.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -16,14 +16,14 @@ use fathom_walk::{Errno, Fields, Follow, Meta, Names};
 use super::Random;
 use super::gate::Gate;
 
-/// Polls an answer is late by, at most.
+/// Upper bound of the polls by which a result is delayed.
 const POLLS: usize = 8;
 
-/// Blocking calls with late answers.
+/// Blocking calls with delayed results.
 pub(crate) struct Late {
     random: RefCell<Random>,
     inner: Blocking,
-    /// The gate at which a worker waits between two polls, once some answers are late.
+    /// The gate at which a worker waits between two polls of a delayed result.
     gate: Option<Gate>,
 }
 
@@ -32,7 +32,7 @@ impl Late {
         Self { random: RefCell::new(Random(seed)), inner: Blocking, gate: None }
     }
 
-    /// Late until `gate` is opened.
+    /// Returns a model whose delayed results wait until `gate` is opened.
     pub(crate) fn held_by(gate: Gate, seed: u64) -> Self {
         Self { gate: Some(gate), ..Self::new(seed) }
     }

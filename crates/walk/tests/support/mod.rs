@@ -1,16 +1,16 @@
-//! What the tests of the walk share: trees, a consumer that writes down all it is told, models that
-//! are late, a second process with limits of its own. Knows nothing of how the walk does it: only
-//! the public interface is used.
+//! Helpers shared by the tests of the walk: trees, consumers that record every call, models that
+//! delay their results, and child processes with other limits. They use only the public interface
+//! of the walk.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod calls;
 pub(crate) mod child;
+pub(crate) mod events;
 pub(crate) mod gate;
 pub(crate) mod late;
 pub(crate) mod record;
 pub(crate) mod slow;
-pub(crate) mod tell;
 pub(crate) mod tree;
 pub(crate) mod way;
 
@@ -18,18 +18,18 @@ use std::fmt::Display;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// Says why something could not be tried here; `make test` counts the running test as skipped.
+/// Prints the reason why a test cannot run here; `make test` counts the running test as skipped.
 pub(crate) fn skip(why: impl Display) {
     println!("skipped: {why}");
 }
 
-/// Ends the whole process, with a word, if it is not dropped in time: a walk that hangs would hang
-/// the tests.
+/// Aborts the process with a message if the value is not dropped in time: a walk that hangs would
+/// hang the tests.
 pub(crate) struct Watchdog(Sender<()>);
 
 impl Watchdog {
     pub(crate) fn new(what: impl Display) -> Self {
-        // Long enough for any walk of a test on a machine that is busy with twenty other things.
+        // Sufficient for every test's walk on a machine with twenty other busy processes.
         const PATIENCE: Duration = Duration::from_secs(600);
         let (sender, dropped) = mpsc::channel();
         let what = what.to_string();
@@ -43,7 +43,7 @@ impl Watchdog {
     }
 }
 
-/// SplitMix64: numbers that look random, from a seed.
+/// SplitMix64: a generator of pseudo-random numbers from a seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -54,7 +54,7 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end as u64).unwrap()
     }

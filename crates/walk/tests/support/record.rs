@@ -1,6 +1,6 @@
-//! A visitor that lets everything through, a consumer that writes down everything it is told, in
-//! lines, and checks that each thing is told in its place: what is inside a directory between its
-//! enter and its leave.
+//! A visitor that emits every entry, and a consumer of an ordered walk that records each call as a
+//! line and checks its place: calls about the contents of a directory come between its `enter` and
+//! its `leave`.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -19,14 +19,14 @@ use super::Random;
 
 type Id = (u64, u64);
 
-/// An entry that is no directory.
-pub(crate) struct Seen {
+/// The item of an entry that is not a directory.
+pub(crate) struct RecordedItem {
     dir: Option<Id>,
     line: String,
     alive: Arc<AtomicUsize>,
 }
 
-impl Drop for Seen {
+impl Drop for RecordedItem {
     fn drop(&mut self) {
         self.alive.fetch_sub(1, Ordering::Relaxed);
     }
@@ -35,34 +35,33 @@ impl Drop for Seen {
 /// Emits every entry, and descends into every directory.
 #[derive(Clone, Default)]
 pub(crate) struct Everything {
-    /// Leave the metadata of regular files alone.
+    /// Whether the metadata of regular files is not read.
     pub(crate) names_only: bool,
-    /// Items there are; every item has a clone of it, and so has the visitor that all workers
-    /// share.
+    /// Number of items that exist. Every item has a clone of the reference, and so has the visitor
+    /// that all workers share.
     pub(crate) alive: Arc<AtomicUsize>,
 }
 
 impl Everything {
-    /// Fails if this visitor is not soon the only one: workers, items and what the walk kept of
-    /// them are gone then.
+    /// Fails unless this visitor soon has the only reference: workers, items and everything that
+    /// the walk kept of them have been dropped then.
     #[track_caller]
     pub(crate) fn check_alone(self, what: impl std::fmt::Display) {
-        // Workers end in their own time; this is only how long a test is held up by one that never
-        // does.
+        // Workers end asynchronously. The limit only ends a test whose worker never does.
         let start = Instant::now();
         while Arc::strong_count(&self.alive) > 1 && start.elapsed() < Duration::from_secs(300) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let (alive, left) = (self.alive.load(Ordering::Relaxed), Arc::strong_count(&self.alive) - 1);
-        assert_eq!((alive, left), (0, 0), "{what}: items, and those with visitors, left behind");
+        assert_eq!((alive, left), (0, 0), "{what}: items and references are left");
     }
 }
 
-/// What an item of [`Everything`] is said to weigh, besides its line.
-const SEEN_BYTES: usize = size_of::<Seen>() + 32;
+/// Weight of an item of [`Everything`], without its line.
+const ITEM_BYTES: usize = size_of::<RecordedItem>() + 32;
 
 impl Visitor for Everything {
-    type Item = Seen;
+    type Item = RecordedItem;
     type Local = ();
 
     fn select(&self, _dir: &Arc<Node>, names: &mut Names) {
@@ -76,7 +75,7 @@ impl Visitor for Everything {
         (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, Seen>,
+        emit: &mut Emit<'_, RecordedItem>,
     ) {
         for entry in entries {
             if entry.file_type() == FileType::Directory {
@@ -90,22 +89,22 @@ impl Visitor for Everything {
                     entry.name.file_type,
                     entry.meta.and_then(Result::ok).copied().map(Ok),
                 );
-                emit.item_at(&entry, Seen { dir: dir.id(), line, alive: self.alive.clone() });
+                emit.item_at(&entry, RecordedItem { dir: dir.id(), line, alive: self.alive.clone() });
             }
         }
     }
 
-    fn weight(item: &Seen) -> usize {
-        SEEN_BYTES + item.line.capacity()
+    fn weight(item: &RecordedItem) -> usize {
+        ITEM_BYTES + item.line.capacity()
     }
 }
 
-/// The same, but one item alone is said to weigh more than may wait for its turn: workers do only
-/// what is needed next.
+/// Like [`Everything`], but the weight of a single item exceeds the backlog limit, so workers
+/// execute only the task that the consumer needs next.
 pub(crate) struct Heavy(pub(crate) Everything);
 
 impl Visitor for Heavy {
-    type Item = Seen;
+    type Item = RecordedItem;
     type Local = ();
 
     fn entries<'a>(
@@ -113,34 +112,34 @@ impl Visitor for Heavy {
         (): &mut (),
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, Seen>,
+        emit: &mut Emit<'_, RecordedItem>,
     ) {
         self.0.entries(&mut (), dir, entries, emit);
     }
 
-    fn weight(_item: &Seen) -> usize {
+    fn weight(_item: &RecordedItem) -> usize {
         3 << 20
     }
 }
 
-/// The line of an entry that is no directory.
+/// Returns the line of an entry that is not a directory.
 pub(crate) fn item_line(name: &[u8], listed: FileType, meta: Option<Result<Meta, Errno>>) -> String {
     let name = name.escape_ascii();
     let meta = match meta {
-        None => "not asked".to_owned(),
+        None => "not read".to_owned(),
         Some(Ok(meta)) => format!("{:?} {} {}", meta.file_type(), meta.ino, meta.size),
         Some(Err(errno)) => return format!("item {name}: {}", error(errno)),
     };
     format!("item {name} {listed:?}: {meta}")
 }
 
-/// The line of a directory reached.
+/// Returns the line of a directory that is entered.
 pub(crate) fn enter_line(name: &[u8], depth: usize, ino: u64, found: Found) -> String {
     let found = if found == Found::Loop { ": loop" } else { "" };
     format!("enter {} {depth} {ino}{found}", name.escape_ascii())
 }
 
-/// The lines of a failure, or the end of the line of the directory that cannot be read.
+/// Returns the line of a failure, or the end of the line of the directory that cannot be read.
 pub(crate) fn failure_line(Failure { node, name, operation, errno }: Failure<'_>) -> String {
     let node_name = node.name().to_bytes().escape_ascii();
     match operation {
@@ -159,19 +158,19 @@ fn error(errno: Errno) -> String {
     format!("error {}", errno.raw_os_error())
 }
 
-/// Takes a walk down, line by line.
+/// Records an ordered walk, one line for each call.
 pub(crate) struct Recorder<'a> {
     roots: VecDeque<CString>,
     pub(crate) lines: Vec<String>,
-    /// Directories entered and not left.
+    /// Directories that have been entered and not left.
     inside: Vec<Id>,
-    /// The error that the line of the next leave ends with.
+    /// The error at the end of the line of the next `leave`.
     broken: String,
-    /// Asked of every directory that can be read.
+    /// Called for every directory that can be read.
     pub(crate) descend: Box<dyn FnMut(&Enter<'_>) -> Descend + 'a>,
-    /// Asked with the number of lines so far.
+    /// Called with the number of lines so far.
     pub(crate) stopped: Box<dyn FnMut(usize) -> bool + 'a>,
-    /// Told the number of lines so far, before each item.
+    /// Called before each item, with the number of lines so far.
     pub(crate) on_item: Box<dyn FnMut(usize) + 'a>,
 }
 
@@ -189,7 +188,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Fails unless everything entered was left.
+    /// Fails unless every directory that was entered has been left.
     pub(crate) fn check_end(&self) {
         assert!(
             self.inside.is_empty() && self.roots.is_empty(),
@@ -199,9 +198,9 @@ impl Recorder<'_> {
     }
 
     fn check_place(&self, node: &Node) {
-        assert_eq!(node.depth(), self.inside.len(), "{:?} is told at another depth", node.name());
+        assert_eq!(node.depth(), self.inside.len(), "{:?} is reported at another depth", node.name());
         let parent = node.parent().map(|parent| parent.id().expect("entered, so opened"));
-        assert_eq!(parent, self.inside.last().copied(), "{:?} is told in another directory", node.name());
+        assert_eq!(parent, self.inside.last().copied(), "{:?} is reported in another directory", node.name());
     }
 }
 
@@ -215,7 +214,7 @@ impl RootSource for Recorder<'_> {
     }
 }
 
-impl Consumer<Seen> for Recorder<'_> {
+impl Consumer<RecordedItem> for Recorder<'_> {
     fn root_file(&mut self, root: &Arc<Node>, meta: &Meta) {
         assert!(self.inside.is_empty());
         let line = item_line(b"", FileType::Unknown, Some(Ok(*meta)));
@@ -245,7 +244,7 @@ impl Consumer<Seen> for Recorder<'_> {
                 assert_eq!(place.as_ref(), self.inside.last());
                 self.lines.push(line);
             }
-            // The line of the directory is the last one.
+            // The last line is that of the directory.
             Operation::Open => self.lines.last_mut().unwrap().push_str(&line),
             Operation::Descend => assert!(self.lines.last().unwrap().ends_with(": loop")),
             Operation::Read | Operation::Reopen => {
@@ -255,8 +254,8 @@ impl Consumer<Seen> for Recorder<'_> {
         }
     }
 
-    fn item(&mut self, mut item: Seen) {
-        assert_eq!(item.dir.as_ref(), self.inside.last(), "{} is told in another directory", item.line);
+    fn item(&mut self, mut item: RecordedItem) {
+        assert_eq!(item.dir.as_ref(), self.inside.last(), "{} is reported in another directory", item.line);
         (self.on_item)(self.lines.len());
         self.lines.push(std::mem::take(&mut item.line));
     }
@@ -268,7 +267,7 @@ impl Consumer<Seen> for Recorder<'_> {
     }
 }
 
-/// Refuses directories at random, but always the same ones.
+/// Returns a function that declines pseudo-random directories, the same ones for a seed.
 pub(crate) fn refuse(seed: u64) -> impl FnMut(&Enter<'_>) -> Descend {
     move |enter| {
         let wanted = enter.node.depth() == 0 || Random(seed ^ enter.meta.ino).below(100) >= 30;
@@ -276,7 +275,7 @@ pub(crate) fn refuse(seed: u64) -> impl FnMut(&Enter<'_>) -> Descend {
     }
 }
 
-/// Fails with the first lines that differ.
+/// Fails with the first lines that differ, if any do.
 #[track_caller]
 pub(crate) fn assert_same(expected: &[String], found: &[String], what: impl std::fmt::Display) {
     if expected == found {

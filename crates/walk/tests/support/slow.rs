@@ -1,4 +1,4 @@
-//! Calls of which each on one device takes a millisecond, as if a server had to be asked.
+//! Calls that take a millisecond each on one device, like round trips to a file server.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
@@ -13,22 +13,22 @@ use fathom_walk::{Errno, Fields, Follow, Meta, Names, lstat};
 
 const MILLION: usize = 1_000_000;
 
-/// Calls of which each on one device takes a millisecond, and how many were under way there and
-/// elsewhere at most.
+/// Calls that take a millisecond each on one device, with counts of the calls on that device and on
+/// all others.
 #[derive(Clone)]
 pub(crate) struct TwoDevices {
     slow_dev: u64,
-    pub(crate) seen: Arc<[Seen; 2]>,
-    /// Calls made on the slow device when the last one was made on the fast device.
+    pub(crate) seen: Arc<[DeviceCalls; 2]>,
+    /// Number of calls made on the slow device before the last call on a fast device.
     pub(crate) slow_calls_then: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct DeviceCalls {
     now: AtomicUsize,
     most: AtomicUsize,
-    /// For each call, a million shared among those under way when it began: as all take the same
-    /// time, how long it all took.
+    /// Sum, over all calls, of a million divided by the number of calls in flight when the call
+    /// began. All calls take the same time, so the sum is proportional to the total time.
     shares: AtomicUsize,
     pub(crate) calls: AtomicUsize,
 }
@@ -38,12 +38,12 @@ impl TwoDevices {
         Self { slow_dev, seen: Arc::default(), slow_calls_then: Arc::default() }
     }
 
-    /// Most calls under way at once on the fast and on the slow device.
+    /// Returns the maximum number of calls in flight on the fast and on the slow device.
     pub(crate) fn most(&self) -> [usize; 2] {
         [0, 1].map(|device: usize| self.seen[device].most.load(Ordering::Relaxed))
     }
 
-    /// Calls under way at once on the slow device, on average over time.
+    /// Returns the number of calls in flight on the slow device, on average over time.
     pub(crate) fn mean_slow(&self) -> usize {
         let [calls, shares] =
             [&self.seen[1].calls, &self.seen[1].shares].map(|count| count.load(Ordering::Relaxed));
@@ -95,7 +95,7 @@ impl Calls for TwoDevices {
     }
 }
 
-/// The device a path is on.
+/// Returns the device of a path.
 pub(crate) fn device(path: PathBuf) -> u64 {
     let path = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
     lstat(&path).unwrap().dev

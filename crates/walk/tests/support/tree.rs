@@ -1,5 +1,5 @@
-//! Trees to walk, made for a test and removed after it; and what a walk should tell of them, taken
-//! from std.
+//! Trees that a test creates, walks and removes, and the lines that a walk should report about
+//! them, computed with the standard library.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File};
@@ -16,19 +16,19 @@ use tempfile::TempDir;
 
 use super::record::{enter_line, item_line};
 
-/// A directory with room for what a test makes, gone when dropped.
+/// A temporary directory that is removed when the value is dropped.
 pub(crate) struct Tree {
     temp: TempDir,
 }
 
 impl Tree {
-    /// Where temporary files are kept.
+    /// Creates the tree in the directory of temporary files.
     pub(crate) fn new() -> Self {
         Self::of(tempfile::tempdir().unwrap())
     }
 
-    /// In memory if there is room for many files: what is measured is the walk, and making them
-    /// takes less time.
+    /// Creates the tree in memory if there is room for many files: creating them takes less time,
+    /// and the measured time is that of the walk alone.
     pub(crate) fn in_memory() -> Self {
         const FILES: u64 = 1_000_000;
         const BYTES: u64 = 1 << 30;
@@ -40,23 +40,23 @@ impl Tree {
     }
 
     fn of(temp: TempDir) -> Self {
-        // Some tests walk as another user.
+        // Some tests walk the tree as another user.
         fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(temp.path().join("t")).unwrap();
         Self { temp }
     }
 
-    /// What is to be walked.
+    /// Returns the directory to walk.
     pub(crate) fn root(&self) -> PathBuf {
         self.beside("t")
     }
 
-    /// A path that is not below the root.
+    /// Returns a path outside the root.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.temp.path().join(name)
     }
 
-    /// A path below the root.
+    /// Returns a path below the root.
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.root().join(name)
     }
@@ -76,10 +76,10 @@ impl Tree {
     }
 }
 
-/// Fills `dir` with `count` names of few files: to a walk they are as many files, and they are made
-/// faster.
+/// Fills `dir` with `count` hard links to few files: a walk sees `count` entries, and links are
+/// faster to create than files.
 pub(crate) fn fill(dir: &Path, count: usize) {
-    // ext4 has at most 65,000 links of a file.
+    // ext4 allows at most 65,000 links to a file.
     const LINKS: usize = 10_000;
     for start in (0..count).step_by(LINKS) {
         let first = dir.join(format!("file-{start}"));
@@ -90,14 +90,14 @@ pub(crate) fn fill(dir: &Path, count: usize) {
     }
 }
 
-/// Makes `wide`, a directory whose first names to be read are those of files, with directories
-/// among the rest that are `levels` deep.
+/// Creates the directory `wide`: the first names that are read are those of files, and the others
+/// include directories with `levels` levels.
 pub(crate) fn late_directories(tree: &Tree, levels: usize) {
     const FIRST: usize = 17_000;
     let wide = tree.dir("wide");
     fill(&wide, 45_000);
     for number in 0..100 {
-        // On the way down, what is left of each level keeps its descriptor wanted.
+        // The siblings of the directory on each level still need the descriptor of that level.
         for level in 1..levels {
             for name in ["a", "z"] {
                 tree.dir(&format!("wide/dir-{number}/{}{name}", "d/".repeat(level - 1)));
@@ -110,7 +110,7 @@ pub(crate) fn late_directories(tree: &Tree, levels: usize) {
     early.iter().for_each(|entry| fs::remove_dir_all(entry.path()).unwrap());
 }
 
-/// `width` directories in each directory, `levels` deep, each with a file.
+/// Creates `width` directories in each directory, on `levels` levels, and a file in each.
 pub(crate) fn bushy(dir: &Path, width: usize, levels: usize) {
     fs::write(dir.join("f"), b"").unwrap();
     for number in 0..if levels == 0 { 0 } else { width } {
@@ -120,7 +120,8 @@ pub(crate) fn bushy(dir: &Path, width: usize, levels: usize) {
     }
 }
 
-/// Files of every type a test may make, names of every byte, links to everything.
+/// Creates files of every type that needs no privilege, names of every byte, and symbolic links to
+/// files, directories, ancestors, themselves and missing paths.
 pub(crate) fn mixed(tree: &Tree) {
     for name in ["a/b/c", "a/empty", "z"] {
         tree.dir(name);
@@ -149,8 +150,7 @@ pub(crate) fn mixed(tree: &Tree) {
     }
 }
 
-/// Directories in each other, as many as wanted, each with the directories `siblings` beside the
-/// next.
+/// A chain of nested directories. Each contains the next one and the directories `siblings`.
 pub(crate) struct Chain {
     tree: Tree,
     siblings: &'static [&'static CStr],
@@ -160,8 +160,8 @@ const LINK: &CStr = c"m";
 const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Chain {
-    /// The names of the directories are one byte long, so sorted they are in the order of
-    /// `siblings` round `m`.
+    /// Creates `depth` levels. The next directory is called `m`, and every name has one byte, so
+    /// siblings sort before or after the next directory.
     pub(crate) fn new(depth: usize, siblings: &'static [&'static CStr]) -> Self {
         let tree = Tree::in_memory();
         let mut dir = OwnedFd::from(File::open(tree.root()).unwrap());
@@ -180,7 +180,8 @@ impl Chain {
 }
 
 impl Drop for Chain {
-    /// Upwards from the deepest: a path or a recursion would be too long.
+    /// Removes the directories from the deepest one upwards: a path would be too long and a
+    /// recursion too deep.
     fn drop(&mut self) {
         let Ok(root) = File::open(self.tree.root()) else { return };
         let mut dir = OwnedFd::from(root);
@@ -192,15 +193,15 @@ impl Drop for Chain {
             let Ok(up) = openat(&dir, c"..", DIR_FLAGS, Mode::empty()) else { return };
             dir = up;
             for name in self.siblings.iter().copied().chain([LINK]) {
-                // What is left is for whoever cleans up temporary files.
+                // A directory that cannot be removed is left to the cleanup of temporary files.
                 let _ = unlinkat(&dir, name, AtFlags::REMOVEDIR);
             }
         }
     }
 }
 
-/// What a walk should tell of the tree below `root`, links not followed: readdir's order, but for
-/// very wide directories where inode order pays.
+/// Returns the lines that a walk should report about the tree below `root`, without following
+/// links: in the order of readdir(3), except for very wide directories where inode order pays.
 pub(crate) fn expected(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     below(root, root.as_os_str().as_bytes(), 0, &mut lines);
@@ -221,7 +222,8 @@ fn below(dir: &Path, name: &[u8], depth: usize, lines: &mut Vec<String>) {
     };
     lines.push(enter_line(name, depth, meta.ino(), Found::Readable));
     let mut entries: Vec<_> = entries.map(Result::unwrap).collect();
-    // What gnulib's fts does: it reads 100,000 at a time and orders a batch of more than 10,000.
+    // The rule of gnulib's fts: it reads 100,000 names at a time and sorts a batch of more than
+    // 10,000.
     let ordered = sys::fs_magic(File::open(dir).unwrap().as_fd()).is_none_or(filesystem::inode_sort_pays);
     for batch in entries.chunks_mut(100_000).filter(|batch| ordered && batch.len() > 10_000) {
         batch.sort_by_key(DirEntryExt::ino);
@@ -256,7 +258,7 @@ fn listed(file_type: fs::FileType) -> FileType {
     }
 }
 
-/// The path as C has it.
+/// Returns the path with a terminating NUL.
 pub(crate) fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).unwrap()
 }

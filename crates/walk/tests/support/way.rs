@@ -1,5 +1,5 @@
-//! The ways a tree can be walked: every model with several numbers of workers. Whatever the way,
-//! the same is told.
+//! The ways to walk a tree: every model with several numbers of workers. The result of an ordered
+//! walk does not depend on the way.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use fathom_io::{MetadataModel, Unavailable};
 use fathom_walk::{Fields, Model, Options, Progress, Summary, Visitor, run, run_with};
 
-use super::record::{Everything, Recorder, Seen};
+use super::record::{Everything, RecordedItem, Recorder};
 use super::{Watchdog, skip};
 
 /// A model and a number of workers.
@@ -38,10 +38,10 @@ impl Way {
     }
 }
 
-/// What everything else is compared with.
+/// The way whose result the others are compared with.
 pub(crate) const SYNC: Way = Way::of(Model::Sync);
 
-/// Every model this machine offers, once.
+/// Returns every model that is available here, once.
 pub(crate) fn models() -> Vec<Way> {
     let mut ways = vec![SYNC, Way::workers(64)];
     ways.extend([Model::Auto, Model::AsyncSeq, Model::AsyncPar].map(Way::of));
@@ -49,14 +49,14 @@ pub(crate) fn models() -> Vec<Way> {
     ways
 }
 
-/// The ways without a runtime or a ring.
+/// Returns the ways without an async runtime or io_uring.
 pub(crate) fn blocking() -> Vec<Way> {
     let mut ways: Vec<Way> = [1, 2, 7, 64].map(Way::workers).into();
     ways.push(Way::of(Model::Auto));
     ways
 }
 
-/// Every way this machine offers.
+/// Returns every way that is available here.
 pub(crate) fn all() -> Vec<Way> {
     let mut ways = blocking();
     ways.extend([Model::AsyncSeq, Model::AsyncPar].map(Way::of));
@@ -84,22 +84,22 @@ fn rings(_depths: &[usize]) -> Vec<Way> {
 
 fn unwatched(_: Progress) {}
 
-/// Walks to the end or to where the recorder stops, over the model the options name.
+/// Walks until the end or until the recorder stops, with the model of the options.
 #[track_caller]
 pub(crate) fn start(
     options: Options,
-    visit: impl Visitor<Item = Seen>,
+    visit: impl Visitor<Item = RecordedItem>,
     recorder: &mut Recorder<'_>,
 ) -> Summary {
     let _watchdog = Watchdog::new(format_args!("{options:?}"));
     run(options, visit, recorder, &mut unwatched).unwrap()
 }
 
-/// The same, over the models `make` makes.
+/// Like [`start`], with the models that `make` returns.
 #[track_caller]
 pub(crate) fn start_over<M: MetadataModel>(
     options: Options,
-    visit: impl Visitor<Item = Seen>,
+    visit: impl Visitor<Item = RecordedItem>,
     recorder: &mut Recorder<'_>,
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Summary {
@@ -107,17 +107,17 @@ pub(crate) fn start_over<M: MetadataModel>(
     run_with(options, visit, recorder, &mut unwatched, make).unwrap()
 }
 
-/// Walks to the end, over the model the options name.
+/// Walks until the end, with the model of the options.
 #[track_caller]
 pub(crate) fn walk(
     options: Options,
-    visit: impl Visitor<Item = Seen>,
+    visit: impl Visitor<Item = RecordedItem>,
     recorder: &mut Recorder<'_>,
 ) -> Summary {
     ended(start(options, visit, recorder), recorder)
 }
 
-/// The same, over the models `make` makes.
+/// Like [`walk`], with the models that `make` returns.
 #[track_caller]
 pub(crate) fn walk_over<M: MetadataModel>(
     options: Options,
@@ -134,7 +134,7 @@ fn ended(summary: Summary, recorder: &Recorder<'_>) -> Summary {
     summary
 }
 
-/// Every line of a walk below `roots`.
+/// Returns the lines of an ordered walk of `roots`.
 #[track_caller]
 pub(crate) fn lines(options: Options, roots: &[impl AsRef<Path>]) -> Vec<String> {
     let mut recorder = Recorder::new(roots);

@@ -1,5 +1,5 @@
-//! What was measured of a device beforehand: a walk leaps to that many workers there, and tells the
-//! same in the same order.
+//! Concurrency hints: a walk starts with the number of workers that was measured on a device, and
+//! its result does not change.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -14,8 +14,8 @@ use support::slow::{TwoDevices, device};
 use support::tree::{Tree, fill};
 use support::way::{self, SYNC, Way};
 
-/// Where each call takes a millisecond: with two dozen workers, over before a rate would have been
-/// measured, as a rule.
+/// Creates a tree that two dozen workers usually finish before the first rate is measured, at a
+/// millisecond for each call.
 fn tree() -> Tree {
     let tree = Tree::in_memory();
     for number in 0..60 {
@@ -24,7 +24,7 @@ fn tree() -> Tree {
     tree
 }
 
-/// Walks `tree` as a slow device of which `hints` is known, and checks what was told.
+/// Walks `tree` as a slow device with `hints`, and checks the result.
 fn walk(tree: &Tree, hints: ConcurrencyHints) -> Summary {
     let (way, roots) = (Way::of(Model::Auto), [tree.root()]);
     let first = way::lines(SYNC.options(), &roots);
@@ -49,22 +49,22 @@ fn a_slow_device_gets_the_workers_that_were_measured_there() {
     let summary = walk(&tree, [(1, 99), (device(tree.root()), known)].into_iter().collect());
     let counts = counts(&summary);
     assert!(counts.contains(&known), "{counts:?}");
-    // On a busy machine the walk lasts until a step up is tried.
+    // On a busy machine the walk may last until the controller tries more workers.
     let more = counts.iter().find(|count| **count > known);
     assert!(more.is_none_or(|count| *count == 2 * known), "{counts:?}");
     assert_eq!(summary.devices, [device(tree.root())]);
 }
 
 #[test]
-fn there_is_no_leap_where_one_worker_paid_best() {
+fn a_hint_of_one_worker_has_no_effect() {
     let tree = tree();
     let counts = counts(&walk(&tree, [(device(tree.root()), 1)].into_iter().collect()));
     let more = counts.iter().find(|count| **count > cpus());
-    assert!(more.is_none_or(|count| *count == 2 * cpus()), "a step, no leap: {counts:?}");
+    assert!(more.is_none_or(|count| *count == 2 * cpus()), "a step of the controller only: {counts:?}");
 }
 
 #[test]
-fn what_is_known_of_another_device_changes_nothing() {
+fn a_hint_for_another_device_has_no_effect() {
     let tree = tree();
     let counts = counts(&walk(&tree, [(1, 3)].into_iter().collect()));
     assert!(counts.iter().any(|count| *count > 2 * cpus()), "{counts:?}");

@@ -1,5 +1,5 @@
-//! A gatherer that writes down what it is told, in the words of `record.rs`, and checks what order
-//! there is: a directory is entered before its entries are seen, left after them, and done after
+//! A visitor of an unordered walk that records each call, as the lines of `record.rs`, and checks
+//! the guaranteed order: a directory is entered before its entries, left after them, and done after
 //! everything below it.
 
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +16,7 @@ use fathom_walk::{
 
 use super::record::{enter_line, failure_line, item_line};
 
-/// How far a directory or root has come.
+/// The last call about a directory or root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Expected,
@@ -26,19 +26,19 @@ enum Stage {
 }
 
 #[derive(Default)]
-struct Told {
+struct EventLog {
     lines: Vec<String>,
-    /// By root and path.
+    /// The stages by root and path.
     stages: HashMap<(usize, Vec<u8>), Stage>,
-    /// Directories below this one that are not done.
+    /// Number of directories in this one that are not done.
     below: HashMap<(usize, Vec<u8>), usize>,
     broken: HashMap<(usize, Vec<u8>), String>,
     failures: u64,
 }
 
-/// What all clones have been told.
+/// Records the calls. All clones share the log.
 #[derive(Clone, Default)]
-pub(crate) struct Teller(Arc<Mutex<Told>>);
+pub(crate) struct EventRecorder(Arc<Mutex<EventLog>>);
 
 fn key(node: &Node) -> (usize, Vec<u8>) {
     let mut path = Vec::new();
@@ -46,38 +46,37 @@ fn key(node: &Node) -> (usize, Vec<u8>) {
     (node.root_index(), path)
 }
 
-impl Teller {
-    fn told(&self) -> MutexGuard<'_, Told> {
+impl EventRecorder {
+    fn log(&self) -> MutexGuard<'_, EventLog> {
         self.0.lock().unwrap()
     }
 
-    /// Every line, sorted; fails if something told of is not done.
+    /// Returns all lines, sorted. Fails if a directory is not done.
     #[track_caller]
     pub(crate) fn sorted(&self) -> Vec<String> {
-        let told = self.told();
-        let open: Vec<_> = told.stages.iter().filter(|(_, stage)| **stage != Stage::Done).collect();
+        let log = self.log();
+        let open: Vec<_> = log.stages.iter().filter(|(_, stage)| **stage != Stage::Done).collect();
         assert!(open.is_empty(), "not done: {open:?}");
-        let mut lines = told.lines.clone();
+        let mut lines = log.lines.clone();
         lines.sort();
         lines
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.told().lines.len()
+        self.log().lines.len()
     }
 
-    /// Fails unless every line of something that went wrong came with a failure, and all failures
-    /// are in the sum.
+    /// Fails unless each line about an error has one failure, and the summary counts all failures.
     #[track_caller]
     pub(crate) fn check_failures(&self, summary: &Summary) {
-        let told = self.told();
+        let log = self.log();
         let wrong = |line: &&String| line.ends_with(": loop") || line.contains(" error ");
-        let lines = told.lines.iter().filter(wrong).count() as u64;
-        assert_eq!((told.failures, summary.progress.failures), (lines, lines), "failures, of {lines} lines");
+        let lines = log.lines.iter().filter(wrong).count() as u64;
+        assert_eq!((log.failures, summary.progress.failures), (lines, lines), "failures, of {lines} lines");
     }
 }
 
-impl Told {
+impl EventLog {
     #[track_caller]
     fn advance(&mut self, node: &Node, from: &[Stage], to: Stage) {
         let key = key(node);
@@ -95,29 +94,29 @@ impl Told {
     }
 }
 
-/// What a worker keeps back: lines.
-pub(crate) type Kept = Vec<String>;
+/// The lines of a worker that are not yet in the log.
+pub(crate) type PendingLines = Vec<String>;
 
-impl Visitor for Teller {
+impl Visitor for EventRecorder {
     type Item = Infallible;
-    type Local = Kept;
+    type Local = PendingLines;
 
-    fn enter(&self, kept: &mut Kept, enter: Enter<'_>) -> Descend {
+    fn enter(&self, pending: &mut PendingLines, enter: Enter<'_>) -> Descend {
         let node = enter.node;
-        self.told().advance(node, &[Stage::Expected], Stage::Entered);
-        kept.push(enter_line(node.name().to_bytes(), node.depth(), enter.meta.ino, enter.found));
+        self.log().advance(node, &[Stage::Expected], Stage::Entered);
+        pending.push(enter_line(node.name().to_bytes(), node.depth(), enter.meta.ino, enter.found));
         Descend::Yes
     }
 
     fn entries<'a>(
         &self,
-        kept: &mut Kept,
+        pending: &mut PendingLines,
         dir: &Arc<Node>,
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Infallible>,
     ) {
-        let mut told = self.told();
-        told.check_inside(dir);
+        let mut log = self.log();
+        log.check_inside(dir);
         for entry in entries {
             let name = entry.name.name.to_bytes();
             if let Some(Err(errno)) = entry.meta
@@ -128,92 +127,92 @@ impl Visitor for Teller {
             }
             if entry.file_type() != FileType::Directory {
                 let meta = entry.meta.and_then(Result::ok).copied().map(Ok);
-                kept.push(item_line(name, entry.name.file_type, meta));
+                pending.push(item_line(name, entry.name.file_type, meta));
                 continue;
             }
             emit.descend(&entry);
             let mut path = key(dir);
-            *told.below.entry(path.clone()).or_default() += 1;
+            *log.below.entry(path.clone()).or_default() += 1;
             if path.1.last() != Some(&b'/') {
                 path.1.push(b'/');
             }
             path.1.extend_from_slice(name);
-            assert_eq!(told.stages.insert(path, Stage::Expected), None);
+            assert_eq!(log.stages.insert(path, Stage::Expected), None);
         }
     }
 
-    fn failed(&self, kept: &mut Kept, failure: Failure<'_>) {
+    fn failed(&self, pending: &mut PendingLines, failure: Failure<'_>) {
         let (node, line) = (failure.node, failure_line(failure));
-        let mut told = self.told();
-        told.failures += 1;
+        let mut log = self.log();
+        log.failures += 1;
         match failure.operation {
             Operation::Read | Operation::Reopen => {
-                told.check_inside(node);
-                assert_eq!(told.broken.insert(key(node), line), None);
+                log.check_inside(node);
+                assert_eq!(log.broken.insert(key(node), line), None);
             }
             Operation::Access if node.parent().is_none() => {
-                told.stages.insert(key(node), Stage::Entered);
-                kept.push(line);
+                log.stages.insert(key(node), Stage::Entered);
+                pending.push(line);
             }
-            Operation::Access => kept.push(line),
+            Operation::Access => pending.push(line),
             Operation::Stat => {
-                told.check_inside(node);
-                kept.push(line);
+                log.check_inside(node);
+                pending.push(line);
             }
             Operation::Open => {
-                kept.last_mut().unwrap().push_str(&line);
-                kept.push("leave".to_owned());
+                pending.last_mut().unwrap().push_str(&line);
+                pending.push("leave".to_owned());
             }
-            Operation::Descend => assert!(kept.last().unwrap().ends_with(": loop")),
+            Operation::Descend => assert!(pending.last().unwrap().ends_with(": loop")),
         }
     }
 
-    fn leave(&self, kept: &mut Kept, node: &Arc<Node>) {
-        let mut told = self.told();
-        told.advance(node, &[Stage::Entered], Stage::Left);
-        let error = told.broken.remove(&key(node)).unwrap_or_default();
-        kept.push(format!("leave{error}"));
+    fn leave(&self, pending: &mut PendingLines, node: &Arc<Node>) {
+        let mut log = self.log();
+        log.advance(node, &[Stage::Entered], Stage::Left);
+        let error = log.broken.remove(&key(node)).unwrap_or_default();
+        pending.push(format!("leave{error}"));
     }
 
-    fn done(&self, _: &mut Kept, node: &Arc<Node>) {
-        let mut told = self.told();
-        told.advance(node, &[Stage::Expected, Stage::Entered, Stage::Left], Stage::Done);
+    fn done(&self, _: &mut PendingLines, node: &Arc<Node>) {
+        let mut log = self.log();
+        log.advance(node, &[Stage::Expected, Stage::Entered, Stage::Left], Stage::Done);
         assert_eq!(
-            told.below.remove(&key(node)).unwrap_or(0),
+            log.below.remove(&key(node)).unwrap_or(0),
             0,
-            "{:?} is done before what is below",
+            "{:?} is done before the directories below",
             node.name()
         );
         if let Some(parent) = node.parent() {
-            *told.below.get_mut(&key(parent)).unwrap() -= 1;
+            *log.below.get_mut(&key(parent)).unwrap() -= 1;
         }
     }
 
-    fn root_file(&self, kept: &mut Kept, root: &Arc<Node>, meta: &Meta) {
-        self.told().stages.insert(key(root), Stage::Entered);
+    fn root_file(&self, pending: &mut PendingLines, root: &Arc<Node>, meta: &Meta) {
+        self.log().stages.insert(key(root), Stage::Entered);
         let line = item_line(b"", FileType::Unknown, Some(Ok(*meta)));
-        kept.push(format!("root {} {line}", root.root_index()));
+        pending.push(format!("root {} {line}", root.root_index()));
     }
 
-    fn flush(&self, kept: &mut Kept) {
-        self.told().lines.append(kept);
+    fn flush(&self, pending: &mut PendingLines) {
+        self.log().lines.append(pending);
     }
 }
 
-/// Roots, and when to stop.
-pub(crate) struct Given<'a> {
+/// A list of roots, and the condition to stop.
+pub(crate) struct FixedRoots<'a> {
     roots: VecDeque<CString>,
     pub(crate) stopped: Box<dyn FnMut() -> bool + 'a>,
 }
 
-impl Given<'_> {
+impl FixedRoots<'_> {
     pub(crate) fn new(roots: &[impl AsRef<Path>]) -> Self {
         let path = |root: &Path| CString::new(root.as_os_str().as_bytes()).unwrap();
         Self { roots: roots.iter().map(|root| path(root.as_ref())).collect(), stopped: Box::new(|| false) }
     }
 }
 
-impl RootSource for Given<'_> {
+impl RootSource for FixedRoots<'_> {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
         self.roots.pop_front().map_or(NextRoot::End, NextRoot::Path)
     }
