@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use fathom_walk::gatherer::{Builder, Entry, EntryPath, Inbox, Message, Pick, Policy};
+use fathom_walk::gatherer::{Builder, EntryPath, Inbox, Message, Pick, Policy, PolicyEntry};
 use fathom_walk::{Error, FileType, Node};
 use rustix::fs::{AtFlags, unlinkat};
 
@@ -15,7 +15,7 @@ const THREADS: usize = 8;
 struct Delete;
 
 impl Policy for Delete {
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         match entry.file_type() {
             FileType::Directory => Pick::default().descend(),
             _ => Pick::send(entry.ino() as usize),

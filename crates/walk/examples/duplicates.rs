@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use fathom_walk::gatherer::{Builder, Entry, EntryPath, Message, Pick, Policy};
+use fathom_walk::gatherer::{Builder, EntryPath, Message, Pick, Policy, PolicyEntry};
 use fathom_walk::{Error, FileType, Follow, Node};
 use twox_hash::XxHash64;
 
@@ -25,7 +25,7 @@ impl Policy<io::Result<Key>> for Starts {
         file_type == FileType::Regular
     }
 
-    fn pick(&self, entry: &Entry<'_>) -> Pick<io::Result<Key>> {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick<io::Result<Key>> {
         match entry.meta() {
             Some(meta) if entry.file_type() == FileType::Regular && meta.size > 0 => {
                 let start = entry.open(Follow::No).and_then(|file| hash(file.take(START_BYTES)));

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use fathom_walk::gatherer::{Builder, Entry, Inbox, Message, Pick, Policy};
+use fathom_walk::gatherer::{Builder, Inbox, Message, Pick, Policy, PolicyEntry};
 use fathom_walk::{Error, FileType, Follow};
 use twox_hash::XxHash64;
 
@@ -17,7 +17,7 @@ const THREADS: usize = 8;
 struct Files;
 
 impl Policy for Files {
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         match entry.file_type() {
             FileType::Directory => Pick::default().descend(),
             FileType::Regular => Pick::send(0),

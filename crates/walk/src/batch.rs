@@ -60,7 +60,8 @@ struct Lot {
 }
 
 impl<D: Visitor, M: MetadataModel> Worker<D, M> {
-    /// Reads a batch of a directory that stands at `resume`, and makes slots of it, or tasks that will.
+    /// Reads a batch of a directory that is positioned at `resume`. Makes items of it, or tasks
+    /// that will.
     pub(crate) async fn fill(
         &self,
         node: &Arc<Node>,
@@ -117,7 +118,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let all = 0..names.len();
         let waiting =
             names.count_of(all.clone(), FileType::Directory) + names.count_of(all, FileType::Unknown);
-        // Whole directories held back could be many, and would wait long.
+        // Held-back subdirectories could be many, and would wait long.
         if self.shared.options.unordered_chunks && waiting == 0 {
             return (more, Batch::Loose);
         }
@@ -187,7 +188,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let names = &mut scratch.names;
         let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
         self.select(node, names);
-        // For its own sake, or that of neighbouring inodes.
+        // For the order, or because neighbouring inodes share blocks.
         if sorted && (self.shared.is_ordered || names.count_stat(0..names.len()) > 0) {
             names.sort_by_inode();
         }

@@ -3,7 +3,7 @@
 //! `docs/gatherer.md`.
 //!
 //! ```
-//! use fathom_walk::gatherer::{Builder, Entry, Message, Pick, Policy};
+//! use fathom_walk::gatherer::{Builder, PolicyEntry, Message, Pick, Policy};
 //! use fathom_walk::{FileType, Node};
 //! use std::sync::Arc;
 //!
@@ -15,7 +15,7 @@
 //!         file_type == FileType::Regular
 //!     }
 //!
-//!     fn pick(&self, entry: &Entry<'_>) -> Pick {
+//!     fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
 //!         match entry.file_type() {
 //!             FileType::Regular => Pick::send(entry.ino() as usize % 2),
 //!             _ => Pick::default().descend(),
@@ -82,7 +82,7 @@ use token::Reports;
 pub use channel::{Inbox, next_of};
 pub use message::{Failed, Item, Message, RootId};
 pub use path::{At, EntryPath};
-pub use policy::{Entry, Filter, Pick, Policy};
+pub use policy::{Filter, Pick, Policy, PolicyEntry};
 pub use token::{Processed, Token};
 pub use walk::Walk;
 

@@ -208,7 +208,7 @@ impl Node {
         self.finding.get()?.downcast_ref()
     }
 
-    /// Keeps what [`Visitor::reached`](crate::Visitor::reached) found; the first finding stays.
+    /// Attaches a finding of [`Visitor::reached`](crate::Visitor::reached). The first finding stays.
     pub fn set_finding(&self, finding: impl Any + Send + Sync) {
         let _ = self.finding.set(Box::new(finding));
     }

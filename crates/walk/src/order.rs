@@ -28,14 +28,14 @@ const YIELDS: usize = 200;
 /// Steps between two calls of [`Tick::tick`].
 const STEPS_PER_TICK: u32 = 256;
 
-/// A directory being consumed, or more of the one below it on the stack.
+/// A directory that is being consumed, or a further output of the directory below it on the stack.
 struct Frame<T> {
     slots: std::vec::IntoIter<OutputItem<T>>,
-    /// The directory this frame is the first of, with its device and inode number; `None` for one that
-    /// goes on with the directory below it.
+    /// The directory, with its device and inode number; `None` for a further output of the
+    /// directory below.
     dir: Option<(Arc<Node>, (u64, u64))>,
     error: Option<(Operation, Errno)>,
-    /// What is held back, with the inode numbers that order it.
+    /// Elements that are held back, with the inode numbers that order them.
     held: Vec<(u64, OutputItem<T>)>,
 }
 
@@ -63,7 +63,7 @@ enum Role {
     Rest,
 }
 
-/// The consuming end of a walk.
+/// The consumer's end of an ordered walk.
 pub(crate) struct Order<'a, 'p, D: Visitor, C> {
     schedule: &'a Schedule<D::Item>,
     follow_roots: Follow,
@@ -172,7 +172,7 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
         }
     }
 
-    /// Has what is held back consumed next; false if there is nothing.
+    /// Consumes the elements that are held back next. Returns false if there are none.
     fn release(&mut self) -> bool {
         let held = self.stack.last_mut().map(|frame| std::mem::take(&mut frame.held));
         let Some(mut held) = held.filter(|held| !held.is_empty()) else { return false };
@@ -268,7 +268,7 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
         })
     }
 
-    /// Starts on an outcome.
+    /// Starts to consume an output.
     fn open(&mut self, task: &Task<D::Item>, mut out: TaskOutput<D::Item>, role: Role) {
         if role == Role::Rest {
             self.open_rest(out);

@@ -112,7 +112,7 @@ pub(crate) struct Pool<'a, D: Visitor> {
     over_time: Vec<(Duration, usize)>,
 }
 
-/// What a pool is made of.
+/// The parts of a pool.
 pub(crate) struct Setup<'a, D: Visitor> {
     pub(crate) shared: &'a Shared<D>,
     pub(crate) workers_max: usize,
@@ -293,17 +293,17 @@ impl<'a, D: Visitor> Pool<'a, D> {
 impl<D: Visitor> Pool<'_, D> {
     /// Called when the first root has been put into the queue.
     pub(crate) fn begin(&mut self, root: &Node) {
-        // The result of a small directory at hand is there before a thread would have started. Other roots, which may be
-        // on other devices, are not to wait for it.
+        // The output of a small cached directory is complete before a thread would have started.
+        // Other roots may be on other devices and must not wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
         if self.helps_out && alone && sys::is_cached_local(root.name()) {
-            // A model that cannot be made here is reported by the first worker.
+            // An error of the model is reported by the first worker.
             let _ = (self.run_inline)();
         }
     }
 
-    /// Executes a task on the calling thread if no worker could be started. Returns false if there is
-    /// none to execute here.
+    /// Executes a task on the calling thread if no worker thread could be started. Returns false if
+    /// there is no task to execute here.
     pub(crate) fn work(&mut self) -> bool {
         if self.alone_since.is_none() {
             return false;
@@ -324,8 +324,8 @@ impl<D: Visitor> Pool<'_, D> {
         (self.watch)(progress);
     }
 
-    /// Starts workers and samples the controllers as needed, every few milliseconds. Returns whether the
-    /// walk cannot go on.
+    /// Starts workers and samples the controllers as needed, every few milliseconds. Returns true if
+    /// the walk must stop.
     pub(crate) fn tick(&mut self) -> bool {
         if self.spawned == 0 && self.failure.is_none() && self.shared.schedule.outstanding() > 0 {
             self.spawn_first();

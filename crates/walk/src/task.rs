@@ -134,7 +134,7 @@ impl DirState {
         }
     }
 
-    /// The same, as a visitor is told.
+    /// Returns the state as visitors see it.
     pub(crate) fn found(self) -> Found {
         match self {
             Self::Listed | Self::PutOff => Found::Readable,
@@ -181,7 +181,7 @@ impl<T> OutputItem<T> {
     }
 }
 
-/// What came of a task.
+/// The output of a task.
 #[derive(Debug)]
 pub(crate) struct TaskOutput<T> {
     pub(crate) head: Option<Head>,

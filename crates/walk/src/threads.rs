@@ -16,8 +16,8 @@ const STACK_BYTES: usize = 256 * 1024;
 /// The address space of a worker: its stack, and its buffers.
 const WORKER_BYTES: usize = 1 << 20;
 
-/// Starts workers on threads of their own. They are never joined: one that sits in a slow call must not hold up who
-/// stops the walk, and ends by itself when the call returns.
+/// Starts workers on threads of their own. The threads are never joined: a thread in a slow call
+/// must not delay the caller that stops the walk. It ends by itself when the call returns.
 pub(crate) struct Threads<D: Visitor, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
@@ -42,7 +42,7 @@ impl<D: Visitor, M: MetadataModel, F> Threads<D, M, F> {
     }
 }
 
-/// Stops the walk if its worker panics, which only what the caller supplied does.
+/// Stops the walk if its worker panics. Only code of the caller (the visitor) is expected to panic.
 struct Alarm<D: Visitor>(Arc<Shared<D>>);
 
 impl<D: Visitor> Drop for Alarm<D> {

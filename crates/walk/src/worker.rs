@@ -23,7 +23,7 @@ use crate::task::{Job, NameRange, OutputItem, Task, TaskOutput};
 use crate::visitor::Visitor;
 use crate::work_queue::NOWHERE;
 
-/// What all workers of a walk share.
+/// The state that all workers of a walk share.
 pub(crate) struct Shared<D: Visitor> {
     pub(crate) visitor: D,
     /// Whether the results of tasks wait for a consumer on the calling thread, which restores their

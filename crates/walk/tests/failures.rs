@@ -17,7 +17,7 @@ use fathom_io::MetadataModel;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::{Dir, Unavailable};
-use fathom_walk::gatherer::{Builder, Entry, Failed, Message, Pick, Policy};
+use fathom_walk::gatherer::{Builder, Failed, Message, Pick, Policy, PolicyEntry};
 use fathom_walk::{Errno, Fields, FileType, Follow, Meta, Model, Names, Node, Operation, Summary};
 use support::calls::{Calls, Native, Over};
 use support::tree::{Tree, bushy, fill};
@@ -31,7 +31,7 @@ impl Policy for All {
         true
     }
 
-    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+    fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(0).descend()
     }
 }
@@ -40,7 +40,7 @@ impl Policy for All {
 struct NamesOnly;
 
 impl Policy for NamesOnly {
-    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+    fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(0).descend()
     }
 }
@@ -249,7 +249,7 @@ fn loops_are_reported() {
 fn a_failure_without_a_message_still_counts() {
     struct NoMessages;
     impl Policy for NoMessages {
-        fn pick(&self, _entry: &Entry<'_>) -> Pick {
+        fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
             Pick::default().descend()
         }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use fathom_walk::gatherer::{Builder, Entry, Inbox, Message, Pick, Policy, RootId};
+use fathom_walk::gatherer::{Builder, Inbox, Message, Pick, Policy, PolicyEntry, RootId};
 use fathom_walk::{Errno, FileType, Node, Op, Operation};
 use support::Watchdog;
 use support::tree::{Chain, Tree, bushy, fill, late_directories, mixed};
@@ -26,7 +26,7 @@ impl Policy for All {
         true
     }
 
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(entry.ino() as usize).descend()
     }
 
@@ -273,7 +273,7 @@ fn a_gatherer_that_is_dropped_ends_and_so_do_its_channels() {
 struct PanickingPolicy;
 
 impl Policy for PanickingPolicy {
-    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+    fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
         panic!("expected panic");
     }
 }
@@ -316,7 +316,7 @@ fn trees_are_added_while_others_are_walked_and_each_has_its_end() {
 struct Names;
 
 impl Policy for Names {
-    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+    fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(0)
     }
 }
@@ -362,7 +362,7 @@ fn several_threads_share_a_channel() {
 fn nothing_is_kept_of_a_finished_walk() {
     struct Counted(Arc<()>);
     impl Policy for Counted {
-        fn pick(&self, _entry: &Entry<'_>) -> Pick {
+        fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
             assert!(Arc::strong_count(&self.0) > 1);
             Pick::send(0).descend()
         }

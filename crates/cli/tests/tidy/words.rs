@@ -13,9 +13,6 @@ const EMPTY_SUBJECTS: [&str; 6] = ["What", "Who", "Whoever", "Nobody", "Somebody
 /// Memory orderings that need a reason, and the number of lines above them in which it may be.
 const STRONG_ORDERINGS: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 const REASON_LINES_MAX: usize = 5;
-/// The one file with a type whose name is shared: its `Entry` and that of `walk/src/visitor.rs` are
-/// both public.
-const SHARED_NAME: &str = "crates/walk/src/gatherer/policy.rs";
 
 /// Returns the text of a line that contains only a comment.
 fn comment(line: &str) -> Option<&str> {
@@ -104,8 +101,7 @@ pub(crate) fn silent_orderings(tree: &Tree) -> Vec<String> {
 /// Finds types of one crate that have the same name. Variants for other systems may.
 pub(crate) fn shared_names(tree: &Tree) -> Vec<String> {
     let mut types: BTreeMap<(String, &str), Vec<String>> = BTreeMap::new();
-    let texts = tree.texts(".rs").filter(|(file, _)| *file != SHARED_NAME);
-    let sources: Vec<_> = texts.map(|(file, source)| (file, source, code_only(source))).collect();
+    let sources: Vec<_> = tree.texts(".rs").map(|(file, source)| (file, source, code_only(source))).collect();
     for (file, source, code) in &sources {
         for keyword in ["struct", "enum", "union", "trait", "type"] {
             for at in tokens(code, keyword).filter(|at| begins_item(code, *at)) {

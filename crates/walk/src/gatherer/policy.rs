@@ -16,7 +16,7 @@ use crate::visitor::{self, Opened};
 
 /// The argument of [`Policy::pick`]: an entry of a directory, or a root that is not a directory.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct PolicyEntry<'a> {
     pub(super) dir: &'a Arc<Node>,
     /// `None` for a root.
     pub(super) found: Option<visitor::Entry<'a>>,
@@ -25,7 +25,7 @@ pub struct Entry<'a> {
     pub(super) meta: Option<&'a Meta>,
 }
 
-impl Entry<'_> {
+impl PolicyEntry<'_> {
     /// Returns its directory; for a root, the node of the root.
     #[must_use]
     pub fn dir(&self) -> &Arc<Node> {
@@ -38,7 +38,7 @@ impl Entry<'_> {
         self.found.as_ref().map_or(self.dir.name(), |found| found.name.name)
     }
 
-    /// Returns [`Entry::name`] as an [`OsStr`].
+    /// Returns [`PolicyEntry::name`] as an [`OsStr`].
     #[must_use]
     pub fn file_name(&self) -> &OsStr {
         OsStr::from_bytes(self.name().to_bytes())
@@ -159,7 +159,7 @@ pub trait Policy<T = ()>: Send + Sync + 'static {
 
     /// Returns the actions for an entry. Called exactly once for each entry, except if its metadata
     /// is needed and cannot be read.
-    fn pick(&self, entry: &Entry<'_>) -> Pick<T>;
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick<T>;
 
     /// Returns the channel for the message about a failure, or `None` for no message. With or
     /// without it, [`Gatherer::finish`](super::Gatherer::finish) returns a summary that is not

@@ -10,7 +10,7 @@ use fathom_io::{FileType, Follow, Meta, Name, Names};
 use super::channel::Outlets;
 use super::message::{Failed, Item, Message, RootId};
 use super::path::EntryPath;
-use super::policy::{Entry, Filter, Policy};
+use super::policy::{Filter, Policy, PolicyEntry};
 use super::token::{Reports, Token};
 use crate::failure::Failure;
 use crate::node::Node;
@@ -103,7 +103,7 @@ impl<T: Send + 'static, P: Policy<T>> Sorter<T, P> {
             Err(errno) => return emit.failed(&found, errno),
         };
         let ino = meta.map_or(found.name.ino, |meta| meta.ino);
-        let pick = self.policy.pick(&Entry { dir, found: Some(found), file_type, ino, meta });
+        let pick = self.policy.pick(&PolicyEntry { dir, found: Some(found), file_type, ino, meta });
         let depth = dir.depth() + 1;
         let item = pick.sends.filter(|_| depth >= self.limits.min_depth).map(|(channel, payload)| {
             let path = EntryPath::new(dir, Some(found.name.name));
@@ -219,7 +219,8 @@ impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
     fn root_file(&self, (): &mut (), root: &Arc<Node>, meta: &Meta) {
         self.begin(root);
         let (file_type, ino) = (meta.file_type(), meta.ino);
-        let pick = self.policy.pick(&Entry { dir: root, found: None, file_type, ino, meta: Some(meta) });
+        let pick =
+            self.policy.pick(&PolicyEntry { dir: root, found: None, file_type, ino, meta: Some(meta) });
         if let Some((channel, payload)) = pick.sends.filter(|_| self.limits.min_depth == 0) {
             let (path, token) = (EntryPath::new(root, None), Token::default());
             let item = Item { path, file_type, ino, meta: Some(*meta), payload, token };

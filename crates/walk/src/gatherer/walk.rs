@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::message::{Failed, Item, Message};
-use super::policy::{Entry, Pick, Policy};
+use super::policy::{Pick, Policy, PolicyEntry};
 use super::{Builder, Gatherer, Inbox};
 use crate::error::{Error, Op};
 use crate::run::Summary;
@@ -12,7 +12,7 @@ use crate::run::Summary;
 struct Everything;
 
 impl Policy for Everything {
-    fn pick(&self, _entry: &Entry<'_>) -> Pick {
+    fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(0).descend()
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fathom_walk::gatherer::{Builder, Entry, Filter, Message, Pick, Policy};
+use fathom_walk::gatherer::{Builder, Filter, Message, Pick, Policy, PolicyEntry};
 use fathom_walk::{Errno, FileType, Follow, Name, Node, Op, Opened, Operation};
 
 use crate::support::child::{self, report, role};
@@ -153,7 +153,7 @@ impl Policy<String> for Large {
         file_type == FileType::Regular
     }
 
-    fn pick(&self, entry: &Entry<'_>) -> Pick<String> {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick<String> {
         let Some(meta) = entry.meta() else { return Pick::default().descend() };
         if meta.size < 3 {
             return Pick::default();

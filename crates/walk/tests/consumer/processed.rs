@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use fathom_walk::gatherer::{Builder, Entry, Inbox, Message, Pick, Policy, Token};
+use fathom_walk::gatherer::{Builder, Inbox, Message, Pick, Policy, PolicyEntry, Token};
 use fathom_walk::{FileType, Node};
 
 use crate::support::Watchdog;
@@ -19,7 +19,7 @@ struct Watched {
 }
 
 impl Policy for Watched {
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(entry.ino() as usize).descend()
     }
 
@@ -207,7 +207,7 @@ fn a_dropped_consumer_delays_no_directory() {
 fn a_policy_that_panics_ends_the_channels() {
     struct PanickingPolicy;
     impl Policy for PanickingPolicy {
-        fn pick(&self, entry: &Entry<'_>) -> Pick {
+        fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
             assert!(entry.depth() < 3, "expected panic");
             Pick::send(0).descend()
         }
@@ -246,7 +246,7 @@ fn a_chain_is_processed_from_its_end_to_its_start() {
 fn tokens_delay_nothing_without_a_watched_directory() {
     struct Plain;
     impl Policy for Plain {
-        fn pick(&self, entry: &Entry<'_>) -> Pick {
+        fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
             if entry.file_type() == FileType::Directory { Pick::send(0).descend() } else { Pick::send(0) }
         }
     }

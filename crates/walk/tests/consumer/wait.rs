@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use fathom_walk::gatherer::{Builder, Entry, Inbox, Message, Pick, Policy, next_of};
+use fathom_walk::gatherer::{Builder, Inbox, Message, Pick, Policy, PolicyEntry, next_of};
 use fathom_walk::{FileType, Node};
 use futures_util::Stream;
 
@@ -19,7 +19,7 @@ use crate::support::tree::{Tree, bushy, fill};
 struct ByInode;
 
 impl Policy for ByInode {
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         Pick::send(entry.ino() as usize).descend()
     }
 }
@@ -128,7 +128,7 @@ impl Policy for CountingPolicy {
         file_type == FileType::Regular
     }
 
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         assert_eq!(entry.meta().is_some(), entry.file_type() == FileType::Regular);
         let mut path = Vec::new();
         entry.path().write(&mut path);
