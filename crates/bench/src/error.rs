@@ -18,6 +18,8 @@ pub enum Op {
     Read,
     /// Writing a run or a profile.
     Write,
+    /// Removing files.
+    Remove,
 }
 
 /// A failed operation of a benchmark, with its object and its cause.
@@ -76,6 +78,7 @@ impl fmt::Display for Error {
             Op::Verify => "verify",
             Op::Read => "read",
             Op::Write => "write",
+            Op::Remove => "remove",
         };
         write!(f, "cannot {verb} '{}': {}", self.thing, self.cause())
     }

@@ -21,6 +21,7 @@ pub mod lang;
 pub mod machine;
 pub mod pattern;
 pub mod profile;
+mod remove;
 pub mod report;
 mod row;
 mod run;

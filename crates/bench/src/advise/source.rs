@@ -67,6 +67,14 @@ impl<'a, 'p, L: AdviceObserver> DirectorySource<'a, 'p, L> {
     pub fn new(dir: PathBuf, programs: &'a mut Programs<'p>, observer: L) -> Self {
         Self { dir, programs, observer, fixture: None }
     }
+
+    /// Removes the files of the samples. Later samples create them again.
+    ///
+    /// # Errors
+    /// With [`Op::Remove`](crate::Op::Remove) if anything could not be removed.
+    pub fn remove_files(&mut self) -> Result<(), Error> {
+        self.fixture.take().map_or(Ok(()), Fixture::remove)
+    }
 }
 
 impl<L> fmt::Debug for DirectorySource<'_, '_, L> {
@@ -88,8 +96,8 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
     fn measure(&mut self, cell: &Cell, arms: &[Arm], blocks: u32, seed: u64) -> Result<RunOutcome, Error> {
         self.observer.cell(&cell.label());
         if !self.fixture.as_mut().is_some_and(|fixture| fixture.switch_to(cell)) {
-            // Delete the files of the previous cell first: the disk may not have space for both.
-            self.fixture = None;
+            // Remove the files of the previous cell first: the disk may not have space for both.
+            self.remove_files()?;
         }
         let fixture = match &mut self.fixture {
             Some(fixture) => fixture,

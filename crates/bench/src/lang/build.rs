@@ -5,7 +5,6 @@ use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
@@ -14,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::recipe::{Recipe, Requirement};
 use super::{Lang, Program, child};
 use crate::error::{Error, Op};
+use crate::remove::{remove_tree, remove_tree_if_present};
 
 /// Characters of a compiler's output that an error quotes.
 const OUTPUT_CHARS_MAX: usize = 4000;
@@ -74,7 +74,7 @@ impl Toolchain {
             .and_then(|()| publish(&private_dir, dir));
         if built.is_err() {
             // Ignore the error: the build's own error is reported, and the remains are never used.
-            let _ = fs::remove_dir_all(&private_dir);
+            let _ = remove_tree_if_present(&private_dir);
         }
         built
     }
@@ -82,7 +82,8 @@ impl Toolchain {
     fn write(&self, dir: &Path) -> Result<(), Error> {
         let failed = |error| Error::new(Op::Start, dir.display().to_string(), error);
         // An earlier process with the same PID may have left a directory.
-        ignore_missing(fs::remove_dir_all(dir)).and_then(|()| fs::create_dir_all(dir)).map_err(failed)?;
+        remove_tree_if_present(dir).map_err(|error| Error::new(Op::Start, error.thing(), error.cause()))?;
+        fs::create_dir_all(dir).map_err(failed)?;
         let mut files = Recipe::of(self.lang).files.iter();
         files.try_for_each(|(name, text)| fs::write(dir.join(name), text)).map_err(failed)
     }
@@ -105,8 +106,8 @@ impl Toolchain {
         if !output.status.success() {
             return Err(failed(compiler_output(&output)));
         }
-        let leftovers = |name| ignore_missing(fs::remove_dir_all(dir.join(name)));
-        recipe.leftovers.iter().try_for_each(leftovers).map_err(|error| failed(error.to_string()))
+        let remove = |name| remove_tree_if_present(&dir.join(name));
+        recipe.leftovers.iter().try_for_each(remove).map_err(|error| failed(error.to_string()))
     }
 
     fn program(&self, dir: &Path) -> Program {
@@ -165,16 +166,9 @@ fn publish(private_dir: &Path, dir: &Path) -> Result<(), Error> {
         Err(_) if dir.is_dir() => {
             // The other build is equivalent, so this one is removed; a failure to remove it is
             // harmless.
-            let _ = fs::remove_dir_all(private_dir);
+            let _ = remove_tree(private_dir);
             Ok(())
         }
         renamed => renamed.map_err(|error| Error::new(Op::Start, dir.display().to_string(), error)),
-    }
-}
-
-fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
     }
 }

@@ -43,6 +43,10 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
             let meter = BenchMeter::new(&stop, String::new());
             let mut site = DirectorySource::new(args.path.clone(), &mut programs, meter);
             let (advice, saved, end) = measure_and_save(args, update, command, &mut site);
+            let end = match (end, site.remove_files()) {
+                (end @ AdviceEnd::Failed(_), _) | (end, Ok(())) => end,
+                (_, Err(error)) => AdviceEnd::Failed(error),
+            };
             drop(site);
             conclude(args, &advice, saved, end)
         }

@@ -203,21 +203,22 @@ fn cell(
     let baseline = ArmName::new("rust", BASELINE);
     let names = arms.iter().map(Arm::full_name).collect();
     let plan = RunPlan { arms: names, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
-    let mut lab = Fixture::new(&args.path, cell).map_err(|error| error.to_string())?;
+    let mut fixture = Fixture::new(&args.path, cell).map_err(|error| error.to_string())?;
     let stop = programs.stop;
     let mut meter = BenchMeter::new(stop, label.clone());
     let RunOutcome { rows, unavailable, end, .. } =
-        runner::run(&plan, &mut ProcessExecutor::new(&mut lab, &arms, programs), &mut meter);
+        runner::run(&plan, &mut ProcessExecutor::new(&mut fixture, &arms, programs), &mut meter);
     drop(meter);
+    let removed = fixture.remove();
     let found = summarise(&rows, &label, &baseline, run.seed);
     run.arms.extend(found.arms);
     run.noise.extend(found.noise);
     run.notes.extend(found.warnings);
     run.unavailable.extend(unavailable);
     run.rows.extend(rows);
-    Ok(match end {
-        RunEnd::Complete => BenchEnd::Complete,
-        RunEnd::Interrupted => BenchEnd::Interrupted,
-        RunEnd::Failed(error) => BenchEnd::Failed(error.to_string()),
+    Ok(match (end, removed) {
+        (RunEnd::Failed(error), _) | (_, Err(error)) => BenchEnd::Failed(error.to_string()),
+        (RunEnd::Complete, Ok(())) => BenchEnd::Complete,
+        (RunEnd::Interrupted, Ok(())) => BenchEnd::Interrupted,
     })
 }
