@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use fathom_walk::gatherer::{Builder, Entry, EntryPath, Failed, Gatherer, Inbox, Message, Pick, Policy};
+use fathom_walk::gatherer::{
+    Builder, EntryPath, Failed, Gatherer, Inbox, Message, Pick, Policy, PolicyEntry,
+};
 use fathom_walk::{FileType, Node};
 use rustix::fs::{AtFlags, unlinkat};
 
@@ -44,7 +46,7 @@ pub(crate) fn remove_tree_if_present(path: &Path) -> Result<(), Error> {
 struct Removal;
 
 impl Policy for Removal {
-    fn pick(&self, entry: &Entry<'_>) -> Pick {
+    fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
         match entry.file_type() {
             FileType::Directory => Pick::default().descend(),
             _ => Pick::send(channel_of(Some(entry.dir()))),
