@@ -76,7 +76,7 @@ fn a_missing_path_is_status_1() {
 fn an_invalid_command_line_is_status_2() {
     for (words, message) in [
         (&["-x"][..], "invalid option -- 'x'"),
-        (&["--jsn"], "unrecognized option '--jsn'"),
+        (&["--jsn"], "unrecognized option '--jsn', did you mean '--json'?"),
         (&["a", "b"], "extra operand 'b'"),
     ] {
         let output = io(words);

@@ -76,7 +76,11 @@ impl Scale {
     fn log_ticks(&self) -> Vec<f64> {
         let usual = self.multiples(&[1.0, 2.0, 5.0]);
         match usual.len() {
-            0..3 => self.multiples(&[1.0, 2.0, 3.0, 4.0, 6.0, 8.0]),
+            0..3 => {
+                let finer = self.multiples(&[1.0, 2.0, 3.0, 4.0, 6.0, 8.0]);
+                // No such number lies on a short axis.
+                if finer.is_empty() { self.linear_ticks() } else { finer }
+            }
             3..=TICKS_MAX => usual,
             _ => {
                 let decades = self.multiples(&[1.0]);
@@ -127,6 +131,7 @@ mod tests {
         assert_eq!(near(Scale::over([0.5, 40.0]).unwrap()), "0.500 1.000 2.000 5.000 10.000 20.000");
         assert_eq!(near(Scale::over([2.1, 9.0]).unwrap()), "3.000 4.000 6.000 8.000");
         assert_eq!(near(Scale::over([0.01, 1e4]).unwrap()), "0.010 1.000 100.000 10000.000");
+        assert_eq!(near(Scale::log_over([1.47, 1.99]).unwrap()), "1.600 1.800");
     }
 
     proptest! {
