@@ -208,7 +208,8 @@ impl Node {
         self.finding.get()?.downcast_ref()
     }
 
-    /// Attaches a finding of [`Visitor::reached`](crate::Visitor::reached). The first finding stays.
+    /// Attaches a finding of [`Visitor::reached`](crate::Visitor::reached). The first finding
+    /// stays.
     pub fn set_finding(&self, finding: impl Any + Send + Sync) {
         let _ = self.finding.set(Box::new(finding));
     }

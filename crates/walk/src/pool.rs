@@ -324,8 +324,8 @@ impl<D: Visitor> Pool<'_, D> {
         (self.watch)(progress);
     }
 
-    /// Starts workers and samples the controllers as needed, every few milliseconds. Returns true if
-    /// the walk must stop.
+    /// Starts workers and samples the controllers as needed, every few milliseconds. Returns true
+    /// if the walk must stop.
     pub(crate) fn tick(&mut self) -> bool {
         if self.spawned == 0 && self.failure.is_none() && self.shared.schedule.outstanding() > 0 {
             self.spawn_first();

@@ -165,7 +165,7 @@ fn errors_have_a_message_and_a_status() {
         ("--tls-cert not.pem www", 2, "--tls-key"),
         ("--auth-file nosuch www", 1, "'nosuch': No such file or directory\n"),
         ("--access-log=no/such/log www", 1, "cannot open log 'no/such/log': No such file or directory\n"),
-        ("--io zfs www", 2, "invalid argument 'zfs' for '--io': one of auto, sync,"),
+        ("--io zfs www", 2, "invalid argument 'zfs' for '--io': one of sync, pool,"),
         (
             "--nonsense",
             2,
