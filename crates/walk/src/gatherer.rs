@@ -3,7 +3,7 @@
 //! `docs/gatherer.md`.
 //!
 //! ```
-//! use fathom_walk::gatherer::{Builder, PolicyEntry, Message, Pick, Policy};
+//! use fathom_walk::gatherer::{Builder, Message, Pick, Policy, PolicyEntry};
 //! use fathom_walk::{FileType, Node};
 //! use std::sync::Arc;
 //!
