@@ -76,7 +76,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Of two workers, the first `allowed` may work. At most `limit` tasks are active at once.
+    /// The first `allowed` of two workers may work. At most `limit` tasks are active at once.
     fn new(allowed: usize, limit: usize) -> Arc<Self> {
         let (parking, consumer) = (Parking::new(allowed, 0), Parker::default());
         let (len, tasks, done) = (AtomicUsize::new(0), Mutex::new(0), AtomicUsize::new(0));

@@ -138,7 +138,7 @@ fn files_are_sorted_by_allocated_bytes() {
     let tree = scanned(SPEC);
     let (rows, _) = objects(&tree, &["--by", "file", "-n", "3", "i"]);
     let paths: Vec<_> = rows.iter().map(|row| row["path"].as_str().unwrap()).collect();
-    // Of several names of one inode, the report has the one that the walk finds first.
+    // The report has the name of an inode that the walk finds first.
     assert!(["s/b/near.txt", "s/b/c/far.txt"].contains(&paths[0]));
     assert!(
         paths[1] == "s/a/two.RS" && ["s/top.rs", "s/a/one.rs", "s/a/same.rs"].contains(&paths[2]),

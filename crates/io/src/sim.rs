@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::random::mix;
 use crate::sys::{self, CWD};
 use crate::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names};
 
@@ -299,14 +300,6 @@ impl<M: MetadataModel> MetadataModel for Sim<M> {
     fn run<F: Future>(&self, future: F) -> F::Output {
         self.model.run(future)
     }
-}
-
-/// SplitMix64: each bit of the result depends on all of `word`.
-fn mix(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn the_result_of_a_stopped_walk_is_a_prefix_of_the_whole() {
     bushy(&tree.root(), 4, 5);
     fill(&tree.dir("d1/wide"), 5_000);
     let whole = way::lines(SYNC.options(), &[tree.root()]);
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for way in way::all() {
         for _ in 0..2 {
             let end = random.below(whole.len() - 1_000);

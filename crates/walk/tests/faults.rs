@@ -91,7 +91,7 @@ fn the_same_faults_are_reported_for_any_schedule() {
     let tree = forest();
     let mut failed = 0;
     for seed in 0..30 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let rates = rates(&mut random);
         let change = |way: Way| options_for(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
@@ -128,7 +128,7 @@ fn results_are_the_same_where_each_call_is_a_round_trip() {
     bushy(&tree.dir("bush"), 3, 4);
     fill(&tree.dir("wide"), 500);
     for seed in 0..10 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let rates = rates(&mut random);
         let change = |way: Way| options_for(way, seed);
         let first = walk(change(SYNC), &tree.root(), seed, Rates { slow: 0.0, ..rates });
@@ -266,7 +266,7 @@ fn the_same_faults_are_reported_under_every_model() {
     let tree = forest();
     let mut failed = 0;
     for seed in 0..4 {
-        let rates = Rates { slow: 0.0, ..rates(&mut Random(seed)) };
+        let rates = Rates { slow: 0.0, ..rates(&mut Random::new(seed)) };
         let options = || options_for(SYNC, seed);
         let expected = walk(options(), &tree.root(), seed, rates);
         failed += expected.failed;

@@ -174,7 +174,7 @@ fn walk_while_swapping(
 }
 
 fn swap_until(done: &AtomicBool, swapped: &AtomicUsize, swaps: &[Swap]) {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     while !done.load(Ordering::Relaxed) {
         swapped.fetch_add(usize::from(swaps[random.below(swaps.len())].swap()), Ordering::Relaxed);
         for _ in 0..random.below(3) {

@@ -37,7 +37,7 @@ fn three_thousand_small_walks_end() {
     let wholes: Vec<_> = trees.iter().map(|tree| way::lines(SYNC.options(), &[tree.root()])).collect();
     let start = Instant::now();
     for seed in 0..WALKS {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let number = random.below(trees.len());
         let ways = [Way::workers(1 + random.below(16)), Way::workers(64), Way::of(Model::Auto)];
         let way = ways[random.below(ways.len())];
@@ -93,7 +93,7 @@ fn workers_with_a_full_backlog_execute_the_next_task() {
 #[test]
 fn workers_with_a_full_backlog_list_deferred_directories() {
     let tree = Tree::new();
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for number in 0..100 {
         tree.dir(&format!("d{number}"));
         tree.file(&format!("d{number}/file"));

@@ -1,13 +1,12 @@
 //! Statistics of repeated samples: medians and percentiles, the bootstrap over blocks, the sign
 //! test interval, and simultaneous comparisons of many arms.
 //!
-//! Owns: numerics, and the random number generator of a run. Does not own: rows, arms and text.
+//! Owns: numerics. Does not own: rows, arms and text.
 
 mod bootstrap;
-mod random;
 
 pub use bootstrap::{Bootstrap, CONFIDENCE, DRAWS, lower_bounds};
-pub use random::Random;
+pub use fathom_io::Random;
 
 /// Returns the middle of the sorted `values`, or the mean of the two in the middle; `None` if there
 /// are none.

@@ -1,27 +1,24 @@
 //! A small seeded generator: the same seed gives the same tree and the same commands on any
 //! machine.
 
-/// The SplitMix64 generator. Good enough to choose test cases, and four lines long.
+/// A generator with the choices that test cases need.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(fathom_io::Random);
 
 impl Random {
     /// Returns a generator whose output depends on `seed` alone.
     pub(crate) fn new(seed: u64) -> Random {
-        Random(seed)
+        Random(fathom_io::Random::new(seed))
     }
 
     /// Returns 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.bits()
     }
 
     /// Returns a number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.bits() % bound as u64) as usize
+        self.0.below(bound)
     }
 
     /// Returns true with a probability of `percent` in a hundred.
@@ -47,10 +44,8 @@ impl Random {
             .expect("left is below the sum")
     }
 
-    /// Shuffles `items` (Fisher-Yates).
+    /// Shuffles `items`.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for end in (1..items.len()).rev() {
-            items.swap(end, self.below(end + 1));
-        }
+        self.0.shuffle(items);
     }
 }

@@ -263,7 +263,7 @@ mod tests {
         for at in 0..good.len() - 1 {
             let mut swapped = good;
             swapped.swap(at, at + 1);
-            // Of two neighbours neither is below the other, so their order has to be that of their
+            // Neither of two neighbours is below the other, so their order has to be that of their
             // numbers.
             assert_eq!(tops(&swapped), None, "{at}");
         }

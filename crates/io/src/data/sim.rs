@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Buffer, CompletedOp, Data, DataCalls, FileId, Op, OpKind};
 use crate::Errno;
+use crate::random::mix;
 
 /// The faults. Each occurs about once in the given number of operations, and never for 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,14 +18,6 @@ pub struct DataFaults {
     pub short: u64,
     /// An error that is returned without a transfer, and its period.
     pub error: Option<(Errno, u64)>,
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl DataFaults {

@@ -29,7 +29,7 @@ pub(crate) struct Late {
 
 impl Late {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: RefCell::new(Random(seed)), inner: Blocking, gate: None }
+        Self { random: RefCell::new(Random::new(seed)), inner: Blocking, gate: None }
     }
 
     /// Returns a model whose delayed results wait until `gate` is opened.

@@ -18,6 +18,8 @@ use std::fmt::Display;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+pub(crate) use fathom_walk::Random;
+
 /// Prints the reason why a test cannot run here; `make test` counts the running test as skipped.
 pub(crate) fn skip(why: impl Display) {
     println!("skipped: {why}");
@@ -40,22 +42,5 @@ impl Watchdog {
             }
         });
         Self(sender)
-    }
-}
-
-/// SplitMix64: a generator of pseudo-random numbers from a seed.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    /// Returns a number below `end`.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).unwrap()
     }
 }

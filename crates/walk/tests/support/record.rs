@@ -270,7 +270,7 @@ impl Consumer<RecordedItem> for Recorder<'_> {
 /// Returns a function that declines pseudo-random directories, the same ones for a seed.
 pub(crate) fn refuse(seed: u64) -> impl FnMut(&Enter<'_>) -> Descend {
     move |enter| {
-        let wanted = enter.node.depth() == 0 || Random(seed ^ enter.meta.ino).below(100) >= 30;
+        let wanted = enter.node.depth() == 0 || Random::new(seed ^ enter.meta.ino).below(100) >= 30;
         if wanted { Descend::Yes } else { Descend::No }
     }
 }

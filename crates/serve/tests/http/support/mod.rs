@@ -181,15 +181,9 @@ pub(crate) fn io(model: Model) -> String {
     format!("io = '{model}'\n")
 }
 
-/// Generates pseudo-random bytes (xorshift64): no block repeats, so a swapped block is detected.
+/// Generates pseudo-random bytes (SplitMix64): no block repeats, so a swapped block is detected.
 pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let next = |state: &u64| {
-        let state = state ^ (state << 13);
-        let state = state ^ (state >> 7);
-        Some(state ^ (state << 17))
-    };
-    let words = std::iter::successors(Some(seed ^ 0x9e37_79b9_7f4a_7c15), next);
-    words.flat_map(u64::to_le_bytes).take(len).collect()
+    fathom_io::Random::new(seed).bytes(len)
 }
 
 /// Generates text that every coding compresses.
