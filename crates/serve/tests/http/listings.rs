@@ -40,7 +40,8 @@ fn hot_requests_are_answered_while_large_directories_are_read() {
     while during < 20 {
         assert!(start.elapsed() < 2 * LONG, "{during} requests were answered beside a reading");
         round += 1;
-        let mut clients: Vec<Client> = (0..CLIENTS).map(|_| served.connect()).collect();
+        let connect = |_| Client::connect_patient(served.address());
+        let mut clients: Vec<Client> = (0..CLIENTS).map(connect).collect();
         for client in &mut clients {
             client.send(request("GET", &format!("/large/?page={}", round % 10 + 1), &[]));
         }
