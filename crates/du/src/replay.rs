@@ -66,11 +66,10 @@ impl<'r, R: Report> Replay<'r, R> {
         if is_operand {
             self.root_dev = Some(meta.dev);
         }
-        if self.skipped_dirs > 0 || self.is_excluded(name, is_operand) || self.is_on_other_device(meta) {
+        if !self.finds_entry() || self.is_excluded(name, is_operand) || self.is_on_other_device(meta) {
             self.skipped_dirs += 1;
             return;
         }
-        self.accumulator.mark_nonempty();
         let path_len = if is_operand {
             self.accumulator.start_operand(name);
             0
@@ -106,7 +105,7 @@ impl<'r, R: Report> Replay<'r, R> {
     /// Counts an entry of the current directory that is not a directory, or reports why its
     /// metadata is not known.
     pub fn entry(&mut self, name: &[u8], meta: Result<&Meta, Errno>) {
-        if self.skipped_dirs > 0 || self.is_excluded(name, false) {
+        if !self.finds_entry() || self.is_excluded(name, false) {
             return;
         }
         let meta = match meta {
@@ -114,7 +113,6 @@ impl<'r, R: Report> Replay<'r, R> {
             Ok(meta) => meta,
             Err(errno) => return self.accumulator.report_inaccessible(name, Some(errno)),
         };
-        self.accumulator.mark_nonempty();
         let name = if self.visitor.gets_line(self.accumulator.depth()) { name } else { b"" };
         self.accumulator.count_file(name, &self.visitor.totals(meta), self.visitor.id(meta), Some(meta));
     }
@@ -127,6 +125,16 @@ impl<'r, R: Report> Replay<'r, R> {
         } else {
             self.accumulator.leave(broken);
         }
+    }
+
+    /// Records that the current directory has an entry, counted or not. Returns false in a directory
+    /// that is skipped.
+    fn finds_entry(&mut self) -> bool {
+        let counted = self.skipped_dirs == 0;
+        if counted {
+            self.accumulator.mark_nonempty();
+        }
+        counted
     }
 
     fn is_excluded(&mut self, name: &[u8], is_operand: bool) -> bool {

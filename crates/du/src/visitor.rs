@@ -38,6 +38,7 @@ pub(crate) struct FileRecord {
 #[derive(Debug)]
 pub(crate) enum ScanItem {
     Sum(Totals),
+    /// Empty where it stands for an entry that does not count.
     Files(FileRun),
     /// A symbolic link whose target does not exist, while links are followed.
     Dangling {
@@ -121,6 +122,12 @@ impl DuVisitor {
         !listed && time.is_none() && *follow != Follow::Always
     }
 
+    /// Returns whether the excluded entries of a directory reach [`Visitor::entries`], to show that
+    /// the directory is not empty: only then GNU du keeps the slash after an operand under `-L`.
+    fn gets_excluded(&self, dir: &Node) -> bool {
+        dir.depth() == 0 && self.options.follow == Follow::Always && !self.options.exclude.is_empty()
+    }
+
     fn is_on_other_device(&self, dir: &Node, meta: &Meta) -> bool {
         self.options.one_file_system && dir.root_dev().is_some_and(|dev| dev != meta.dev)
     }
@@ -182,7 +189,7 @@ impl Visitor for DuVisitor {
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         let exclude = &self.options.exclude;
-        if exclude.is_empty() {
+        if exclude.is_empty() || self.gets_excluded(dir) {
             return;
         }
         let (mut path, mut scratch) = (Vec::new(), Vec::new());
@@ -202,7 +209,17 @@ impl Visitor for DuVisitor {
         let gets_lines = self.gets_line(dir.depth() + 1);
         let mut pending =
             PendingItems { visitor: self, gets_lines, sum: Totals::NONE, run: FileRun::default(), bytes: 0 };
+        let (mut path, mut scratch) = (Vec::new(), Vec::new());
+        let gets_excluded = self.gets_excluded(dir);
+        if gets_excluded {
+            dir.path_into(&mut path);
+        }
         for entry in entries {
+            let name = entry.name.name.to_bytes();
+            if gets_excluded && self.options.exclude.matches_below(&path, name, &mut scratch) {
+                emit.item(ScanItem::Files(FileRun::default()));
+                continue;
+            }
             if let Some(errno) = self.unreachable_error(dir, &entry) {
                 pending.flush_files(emit);
                 emit.failed(&entry, errno);
@@ -216,15 +233,16 @@ impl Visitor for DuVisitor {
                         && (errno, entry.name.file_type) == (Errno::NOENT, FileType::Symlink)
                         && entry.stat(fathom_walk::Follow::No, Fields::IDENTITY).is_ok();
                     if dangling {
-                        let name = entry.name.name.to_bytes().to_vec();
-                        emit.item_at(&entry, ScanItem::Dangling { name });
+                        emit.item_at(&entry, ScanItem::Dangling { name: name.to_vec() });
                     } else {
                         emit.failed(&entry, errno);
                     }
                 }
-                Some(Ok(meta)) if self.is_on_other_device(dir, meta) => {}
+                Some(Ok(meta)) if self.is_on_other_device(dir, meta) => {
+                    emit.item(ScanItem::Files(FileRun::default()));
+                }
                 Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
-                    pending.file(entry.name.name.to_bytes(), meta);
+                    pending.file(name, meta);
                 }
                 _ => {
                     pending.flush_files(emit);

@@ -155,6 +155,11 @@ fn slash_after_an_empty_directory() {
             "-D empty/ l/",
             "-lL empty/ empty/",
             "-L nested/empty/",
+            "-L --exclude=x full/ empty/",
+            "-aL --exclude=x k/ l/",
+            "-L --exclude=* full/",
+            "-L --exclude=full/x full/ nested/",
+            "-L --exclude=empty nested/",
         ],
     );
 }

@@ -73,7 +73,7 @@ fn a_resumed_scan_has_the_rows_of_an_uninterrupted_one() {
         let out = beside(&tree, &format!("inv{round}"));
         let runs = interrupted_and_resumed(&tree, &mut random, &out, &["."]);
         println!("{runs} runs");
-        assert!(runs > 2, "it was never interrupted");
+        assert!(runs > 1, "it was never interrupted");
         assert_complete(&out, &expected);
     }
 }
