@@ -5,7 +5,8 @@
 
 cargo runs one test program after the other, and most of them wait for a browser, a server or a disk towards their
 end. The longest ones of the last run begin first. Prints what `cargo test -- --show-output` prints, and writes the
-seconds of every test to test-logs/tests.tsv in the target directory. Exit status: 0, or 101 if a test failed.
+seconds of every test to test-logs/tests.tsv in the target directory, and the seconds of processor time and of wall time
+of every program to programs.tsv beside it. Exit status: 0, or 101 if a test failed.
 """
 
 import concurrent.futures
@@ -15,6 +16,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -22,6 +24,7 @@ CARGO = TOP / "tools/cargo.sh"
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target")
 LAST_RUN = TARGET / "test-seconds.json"
 TIMES = TARGET / "test-logs/tests.tsv"
+COSTS = TARGET / "test-logs/programs.tsv"
 # libtest's `--report-time` adds this to the line of a test.
 TIMED = re.compile(r"^(test (\S+) \.\.\. .*?) <([0-9.]+)s>$", re.MULTILINE)
 
@@ -32,21 +35,24 @@ class Program:
     def __init__(self, name, command, directory=TOP, environment=None):
         self.name, self.command, self.directory = name, command, directory
         self.environment = {**os.environ, **(environment or {})}
-        self.seconds, self.status, self.output = 0.0, None, ""
+        self.seconds, self.cpu_seconds, self.status, self.output = 0.0, 0.0, None, ""
 
     def run(self):
         start = time.monotonic()
-        done = subprocess.run(
-            self.command,
-            cwd=self.directory,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        self.seconds, self.status = time.monotonic() - start, done.returncode
-        self.output = done.stdout.decode(errors="replace")
+        with tempfile.TemporaryFile() as output:
+            started = subprocess.Popen(
+                self.command,
+                cwd=self.directory,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            _, status, usage = os.wait4(started.pid, 0)
+            started.returncode = self.status = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            self.output = output.read().decode(errors="replace")
+        self.seconds, self.cpu_seconds = time.monotonic() - start, usage.ru_utime + usage.ru_stime
         return self
 
     def tests(self):
@@ -85,6 +91,8 @@ def main(options):
     tests = sorted((seconds, test, program.name) for program in programs for seconds, test in program.tests())
     TIMES.parent.mkdir(parents=True, exist_ok=True)
     TIMES.write_text("".join(f"{seconds:.3f}\t{program}\t{test}\n" for seconds, test, program in reversed(tests)))
+    costs = sorted((-program.cpu_seconds, program.seconds, program.name) for program in programs)
+    COSTS.write_text("".join(f"{-cpu:.1f}\t{wall:.1f}\t{name}\n" for cpu, wall, name in costs))
     LAST_RUN.write_text(json.dumps({program.name: program.seconds for program in programs}))
     failed = [program.name for program in programs if program.status]
     if failed:

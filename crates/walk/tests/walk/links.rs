@@ -1,20 +1,16 @@
 //! Followed links and mounted directories: a directory with several paths, or inside itself.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::support::Random;
+use crate::support::child::{self, report_lines, role};
+use crate::support::late::Late;
+use crate::support::record::{Everything, Recorder, assert_same};
+use crate::support::tree::{Tree, fill};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::{Descend, Follow, Model, Options};
-use support::Random;
-use support::child::{self, report_lines, role};
-use support::late::Late;
-use support::record::{Everything, Recorder, assert_same};
-use support::tree::{Tree, fill};
-use support::way::{self, SYNC, Way};
 
 fn following(way: Way) -> Options {
     way.options().follow_roots(Follow::Yes).follow_links(Follow::Yes)
@@ -137,7 +133,7 @@ fn a_directory_with_several_paths_is_listed_at_the_first() {
 #[test]
 fn directories_behind_many_links_are_reopened() {
     const LEVELS: usize = 300;
-    let test = "directories_behind_many_links_are_reopened";
+    let test = "links::directories_behind_many_links_are_reopened";
     if let Some((role, tree)) = role() {
         let way = Way::of(role.parse().unwrap());
         return report_lines(&tree, &role, &way::lines(following(way), &[tree.join("d0")]));
@@ -161,7 +157,7 @@ fn directories_behind_many_links_are_reopened() {
 
 #[test]
 fn a_directory_mounted_below_itself_is_a_loop() {
-    let test = "a_directory_mounted_below_itself_is_a_loop";
+    let test = "links::a_directory_mounted_below_itself_is_a_loop";
     if let Some((role, tree)) = role() {
         let lines = way::lines(SYNC.options(), &[&tree]);
         for way in way::all() {

@@ -1,21 +1,17 @@
 //! Filesystems on which each call is a round trip: many calls are in flight the whole time, for
 //! every size of the tree, and the result and its order are the same as everywhere.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::support::calls::Over;
+use crate::support::record::{Everything, Heavy, Recorder, assert_same, refuse};
+use crate::support::skip;
+use crate::support::slow::{TwoDevices, device};
+use crate::support::tree::{Tree, bushy, fill};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::Model;
-use support::calls::Over;
-use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
-use support::skip;
-use support::slow::{TwoDevices, device};
-use support::tree::{Tree, bushy, fill};
-use support::way::{self, SYNC, Way};
 
 const WORKERS: usize = 64;
 

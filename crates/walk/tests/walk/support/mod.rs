@@ -2,8 +2,6 @@
 //! delay their results, and child processes with other limits. They use only the public interface
 //! of the walk.
 
-#![allow(dead_code, reason = "each test binary uses its own part of this")]
-
 pub(crate) mod calls;
 pub(crate) mod child;
 pub(crate) mod events;
@@ -27,7 +25,9 @@ pub(crate) fn skip(why: impl Display) {
 
 /// Aborts the process with a message if the value is not dropped in time: a walk that hangs would
 /// hang the tests.
-pub(crate) struct Watchdog(Sender<()>);
+pub(crate) struct Watchdog {
+    _running: Sender<()>,
+}
 
 impl Watchdog {
     pub(crate) fn new(what: impl Display) -> Self {
@@ -41,6 +41,6 @@ impl Watchdog {
                 std::process::abort();
             }
         });
-        Self(sender)
+        Self { _running: sender }
     }
 }

@@ -2,19 +2,14 @@
 //! and wider than that, in every way to walk. Each walk has a process of its own, because the limit
 //! applies to a process.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::path::Path;
 use std::time::Instant;
 
+use crate::support::child::{self, report, report_lines, role};
+use crate::support::record::{Everything, Recorder, assert_same};
+use crate::support::tree::{Chain, Tree};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::Model;
-use support::child::{self, report, report_lines, role};
-use support::record::{Everything, Recorder, assert_same};
-use support::tree::{Chain, Tree};
-use support::way::{self, SYNC, Way};
 
 /// Returns the number of open descriptors without the one that lists them; `most` if none is left
 /// to list them.
@@ -47,7 +42,7 @@ fn walk(role: &str, tree: &Path) {
 fn assert_same_with_limit(fds: usize, test: &str, tree: &Path, lines: &[String]) {
     for way in way::models() {
         let role = way.choice.to_string();
-        let report = child::run(test, &role, tree, fds);
+        let report = child::run(&format!("descriptors::{test}"), &role, tree, fds);
         let [most, ms, reopened] = ["most", "ms", "reopened"].map(|key| report.number(key));
         println!("{role}, {fds} descriptors: {most} at most, {reopened} reopened, {ms} ms");
         assert_same(lines, &report.lines(tree, &role), format_args!("{role}, {fds} descriptors"));
@@ -94,7 +89,7 @@ fn a_wide_directory_is_continued_after_deep_ones() {
         return walk(&role, &tree);
     }
     let tree = Tree::new();
-    support::tree::late_directories(&tree, 50);
+    crate::support::tree::late_directories(&tree, 50);
     let lines = way::lines(SYNC.options(), &[tree.root()]);
     for fds in [24, 32] {
         assert_same_with_limit(fds, "a_wide_directory_is_continued_after_deep_ones", &tree.root(), &lines);
@@ -114,9 +109,9 @@ fn no_descriptor_is_left_open_by_a_walk_that_ended() {
         return report("left", open_descriptors(0) - before);
     }
     let tree = Tree::in_memory();
-    support::tree::bushy(&tree.root(), 5, 4);
+    crate::support::tree::bushy(&tree.root(), 5, 4);
     for choice in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
-        let test = "no_descriptor_is_left_open_by_a_walk_that_ended";
+        let test = "descriptors::no_descriptor_is_left_open_by_a_walk_that_ended";
         assert_eq!(child::run(test, &choice.to_string(), &tree.root(), 256).number("left"), 0, "{choice}");
     }
 }

@@ -1,22 +1,18 @@
 //! The start of a walk: the calling thread reads a small directory on a disk, because starting
 //! another thread takes longer.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
+use crate::support::record::Recorder;
+use crate::support::slow::device;
+use crate::support::tree::{Tree, fill};
+use crate::support::way::{self, SYNC, Way};
+use crate::support::{Watchdog, skip};
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_walk::{Emit, Entry, Model, Node, Op, Visitor, run, run_with};
-use support::record::Recorder;
-use support::slow::device;
-use support::tree::{Tree, fill};
-use support::way::{self, SYNC, Way};
-use support::{Watchdog, skip};
 
 /// Records the threads that call it, and emits no items.
 #[derive(Clone, Default)]
@@ -131,7 +127,7 @@ fn workers_read_directories_that_are_not_cached() {
 struct PanickingVisitor;
 
 impl Visitor for PanickingVisitor {
-    type Item = support::record::RecordedItem;
+    type Item = crate::support::record::RecordedItem;
     type Local = ();
 
     fn entries<'a>(

@@ -1,23 +1,18 @@
 //! Memory does not grow with the number of files, even if the consumer is slow: the workers wait.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::support::Watchdog;
+use crate::support::child::{self, report, role};
+use crate::support::record::{Everything, Recorder};
+use crate::support::tree::{Tree, fill};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::{
     Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Meta, NextRoot, Node, RootSource, Visitor, run,
 };
-use support::Watchdog;
-use support::child::{self, report, role};
-use support::record::{Everything, Recorder};
-use support::tree::{Tree, fill};
-use support::way::{self, SYNC, Way};
 
 /// Creates `dirs` directories with `files` files each.
 fn flat(dirs: usize, files: usize) -> Tree {
@@ -102,7 +97,7 @@ impl Consumer<Box<[u8; ITEM_BYTES]>> for SlowConsumer {
 fn walk(role: &str, tree: &Path) {
     let (choice, naps) = role.strip_suffix(" slow").map_or((role, false), |choice| (choice, true));
     let before = peak_kib();
-    let mut slow = SlowConsumer { root: Some(support::tree::c_path(tree)), items: 0, naps };
+    let mut slow = SlowConsumer { root: Some(crate::support::tree::c_path(tree)), items: 0, naps };
     let _watchdog = Watchdog::new(role);
     let way = Way::of(choice.parse().unwrap());
     assert!(run(way.options(), LargeItems, &mut slow, &mut |_| {}).unwrap().complete);
@@ -127,7 +122,7 @@ fn memory_is_the_same_for_ten_times_the_files() {
     if let Some((role, tree)) = role() {
         return walk(&role, &tree);
     }
-    let test = "memory_is_the_same_for_ten_times_the_files";
+    let test = "memory::memory_is_the_same_for_ten_times_the_files";
     let (few, many) = (flat(30, 1_000), flat(300, 1_000));
     for (role, most_mib) in [("threads=2", 16), ("threads=2 slow", 16), ("threads=64 slow", 48)] {
         let (few, many) = (grown(test, role, &few, 30_000), grown(test, role, &many, 300_000));
@@ -140,7 +135,7 @@ fn memory_is_bounded_below_a_root_of_20_000_directories() {
     if let Some((role, tree)) = role() {
         return walk(&role, &tree);
     }
-    let test = "memory_is_bounded_below_a_root_of_20_000_directories";
+    let test = "memory::memory_is_bounded_below_a_root_of_20_000_directories";
     let tree = flat(20_000, 10);
     for role in ["threads=2", "threads=64 slow"] {
         let grown = grown(test, role, &tree, 200_000);

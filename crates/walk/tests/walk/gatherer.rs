@@ -1,21 +1,17 @@
 //! The gatherer sends each entry that its policy picks once, through channels of bounded length,
 //! and ends even if its consumers stall, vanish or panic.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::support::Watchdog;
+use crate::support::tree::{Chain, Tree, bushy, fill, late_directories, mixed};
+use crate::support::way;
 use fathom_walk::gatherer::{Builder, Inbox, Message, Pick, Policy, PolicyEntry, RootId};
 use fathom_walk::{Errno, FileType, Node, Op, Operation};
-use support::Watchdog;
-use support::tree::{Chain, Tree, bushy, fill, late_directories, mixed};
-use support::way;
 
 /// Sends every entry with its metadata to the channel of its inode number, and requests the end
 /// messages of every directory.

@@ -1,20 +1,16 @@
 //! A walk of a slow and a fast device: each gets the workers that it needs, and the order of the
 //! result stays the same.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use crate::support::calls::Over;
+use crate::support::record::{Recorder, assert_same};
+use crate::support::skip;
+use crate::support::slow::{TwoDevices, device};
+use crate::support::tree::{Tree, fill};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::Model;
-use support::calls::Over;
-use support::record::{Recorder, assert_same};
-use support::skip;
-use support::slow::{TwoDevices, device};
-use support::tree::{Tree, fill};
-use support::way::{self, SYNC, Way};
 
 /// Creates `dirs` directories with `files` files each.
 fn grow(tree: &Tree, dirs: usize, files: usize) {

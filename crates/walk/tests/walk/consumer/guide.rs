@@ -6,16 +6,16 @@ use std::path::Path;
 use crate::support::tree::{Chain, Tree, bushy, fill, mixed};
 use crate::support::{Watchdog, skip};
 
-#[path = "../../examples/delete.rs"]
+#[path = "../../../examples/delete.rs"]
 #[allow(dead_code, reason = "its main")]
 mod delete;
-#[path = "../../examples/duplicates.rs"]
+#[path = "../../../examples/duplicates.rs"]
 #[allow(dead_code, reason = "its main")]
 mod duplicates;
-#[path = "../../examples/hash_all.rs"]
+#[path = "../../../examples/hash_all.rs"]
 #[allow(dead_code, reason = "its main")]
 mod hash_all;
-#[path = "../../examples/sync_list.rs"]
+#[path = "../../../examples/sync_list.rs"]
 #[allow(dead_code, reason = "its main")]
 mod sync_list;
 

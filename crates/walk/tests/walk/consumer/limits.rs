@@ -43,7 +43,7 @@ fn entries_are_limited_by_depth() {
 
 #[test]
 fn one_file_system_stays_on_the_device_of_the_root() {
-    const TEST: &str = "limits::one_file_system_stays_on_the_device_of_the_root";
+    const TEST: &str = "consumer::limits::one_file_system_stays_on_the_device_of_the_root";
     if let Some((_, tree)) = role() {
         let crossed = found(Builder::new(), &tree).len();
         let stayed = found(Builder::new().one_file_system(true), &tree);

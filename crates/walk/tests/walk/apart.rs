@@ -1,10 +1,6 @@
 //! Directories that an unordered walk did not descend into are walked roots, each as a root
 //! relative to its parent directory, and never through a symbolic link.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ffi::CString;
@@ -12,13 +8,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use crate::support::Watchdog;
+use crate::support::tree::{Chain, Tree, bushy, c_path, expected, mixed};
+use crate::support::way::{self, SYNC};
 use fathom_walk::{
     Descend, Emit, Enter, Entry, Failure, FileType, NextRoot, Node, Progress, RootSource, Visitor,
     run_unordered,
 };
-use support::Watchdog;
-use support::tree::{Chain, Tree, bushy, c_path, expected, mixed};
-use support::way::{self, SYNC};
 
 #[derive(Default)]
 struct StepLog {

@@ -2,11 +2,6 @@
 //! directories, during a walk. The walk never reports a name, size or directory outside the tree,
 //! or an entry in a directory that never contained it.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -16,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::child::{self, report, role};
+use crate::support::record::{Everything, Recorder};
+use crate::support::tree::Tree;
+use crate::support::way::{self, SYNC, Way};
+use crate::support::{Random, skip};
 use rustix::fs::{RenameFlags, renameat_with};
-use support::child::{self, report, role};
-use support::record::{Everything, Recorder};
-use support::tree::Tree;
-use support::way::{self, SYNC, Way};
-use support::{Random, skip};
 
 const LEVELS: usize = 40;
 /// Maximum time to wait until a walk meets a swap.
@@ -216,7 +211,7 @@ fn a_root_swapped_for_a_link_leads_nowhere() {
 /// have replaced them by then.
 #[test]
 fn reopened_directories_are_the_same_ones() {
-    let test = "reopened_directories_are_the_same_ones";
+    let test = "races::reopened_directories_are_the_same_ones";
     if let Some((role, tree)) = role() {
         let kind = if role == "links" { Decoy::Link } else { Decoy::Directory };
         let ways = [SYNC, Way::workers(2)];

@@ -1,16 +1,12 @@
 //! `Visitor::opened` is called once for each directory, before its names are selected and after the
 //! call for its parent. The note of a directory exists as long as anything below it is walked.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::sync::{Arc, Mutex};
 
+use crate::support::record::{Everything, RecordedItem, Recorder};
+use crate::support::tree::{Tree, bushy, fill};
+use crate::support::way::{self, SYNC};
 use fathom_walk::{Emit, Entry, Names, Node, Opened, Visitor};
-use support::record::{Everything, RecordedItem, Recorder};
-use support::tree::{Tree, bushy, fill};
-use support::way::{self, SYNC};
 
 /// Sets a note of each directory: its own name and the notes of its ancestors.
 #[derive(Clone, Default)]

@@ -1,10 +1,6 @@
 //! Thousands of walks, and walks whose backlog is nearly always full: none of them hangs, and all
 //! have the same result.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
@@ -14,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::calls::{Calls, Native, Over};
+use crate::support::gate::Gate;
+use crate::support::late::Late;
+use crate::support::record::{Everything, Heavy, Recorder, assert_same, refuse};
+use crate::support::tree::{Tree, bushy, fill, mixed};
+use crate::support::way::{self, SYNC, Way};
+use crate::support::{Random, Watchdog};
 use fathom_io::Dir;
 use fathom_walk::{Descend, Errno, Fields, Follow, Meta, Model, Names, Progress, run_with};
-use support::calls::{Calls, Native, Over};
-use support::gate::Gate;
-use support::late::Late;
-use support::record::{Everything, Heavy, Recorder, assert_same, refuse};
-use support::tree::{Tree, bushy, fill, mixed};
-use support::way::{self, SYNC, Way};
-use support::{Random, Watchdog};
 
 /// A quarter of the walks are stopped early, and a quarter decline some directories.
 #[test]

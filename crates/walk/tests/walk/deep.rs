@@ -1,24 +1,19 @@
 //! Trees so deep that their deepest path exceeds PATH_MAX and a recursion would overflow the stack.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::child::{self, report, report_lines, role};
+use crate::support::record::{Everything, Recorder, assert_same};
+use crate::support::tree::{Chain, Tree, c_path, fill};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::{
     Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Follow, Meta, Model, NextRoot, Node,
     RootSource, Visitor, run,
 };
-use support::child::{self, report, report_lines, role};
-use support::record::{Everything, Recorder, assert_same};
-use support::tree::{Chain, Tree, c_path, fill};
-use support::way::{self, SYNC, Way};
 
 /// Walks `root` and prints the time that it took.
 fn timed(way: Way, root: &Path) -> Vec<String> {
@@ -76,7 +71,7 @@ fn directories_are_reopened_on_the_way_up_from_5_000_levels() {
     let lines = way::lines(SYNC.options(), &[chain.root()]);
     assert_eq!(lines.len(), 2 * (1 + 3 * LEVELS));
     for role in ["sync", "threads=64", "auto"] {
-        let test = "directories_are_reopened_on_the_way_up_from_5_000_levels";
+        let test = "deep::directories_are_reopened_on_the_way_up_from_5_000_levels";
         let report = child::run(test, role, &chain.root(), 24);
         let [ms, reopened] = ["ms", "reopened"].map(|key| report.number(key));
         println!("{role}: {reopened} reopened, {ms} ms");

@@ -1,20 +1,16 @@
 //! The end of a walk: a stopped walk ends at once, even if its workers wait, and directories that
 //! the consumer declines are dropped. No item or thread is left afterwards.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::fmt::Display;
 
+use crate::support::calls::Over;
+use crate::support::gate::{Gate, Gated};
+use crate::support::late::Late;
+use crate::support::record::{Everything, Recorder, assert_same, refuse};
+use crate::support::tree::{Tree, bushy, fill, mixed};
+use crate::support::way::{self, SYNC, Way};
+use crate::support::{Random, Watchdog};
 use fathom_walk::{Model, Summary};
-use support::calls::Over;
-use support::gate::{Gate, Gated};
-use support::late::Late;
-use support::record::{Everything, Recorder, assert_same, refuse};
-use support::tree::{Tree, bushy, fill, mixed};
-use support::way::{self, SYNC, Way};
-use support::{Random, Watchdog};
 
 /// Stops a walk while calls wait at `gate`, which is opened after the end of the walk: the walk
 /// does not wait for these calls.

@@ -1,17 +1,13 @@
 //! A directory whose names the visitor recalls is opened, but not read: the walk continues with the
 //! recalled names, even if the directory has changed.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::fs;
 use std::sync::Arc;
 
+use crate::support::record::{Everything, RecordedItem, Recorder};
+use crate::support::tree::Tree;
+use crate::support::way;
 use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, Visitor};
-use support::record::{Everything, RecordedItem, Recorder};
-use support::tree::Tree;
-use support::way;
 
 /// Recalls two directories in `known`, one of which no longer exists, and no names in `empty`.
 #[derive(Clone, Default)]

@@ -1,26 +1,22 @@
 //! An unordered walk reports the same as an ordered one, under every model and number of workers;
 //! each directory is entered, left, and done after everything below it.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::Watchdog;
+use crate::support::child::{self, report_lines, role};
+use crate::support::events::{EventRecorder, FixedRoots};
+use crate::support::late::Late;
+use crate::support::record::assert_same;
+use crate::support::tree::{Chain, Tree, bushy, fill, mixed};
+use crate::support::way::{self, SYNC, Way};
 use fathom_io::blocking::Blocking;
 use fathom_walk::{
     Descend, Emit, Enter, Entry, FileType, Follow, Node, Op, Options, Progress, Summary, Visitor,
     run_unordered, run_unordered_with,
 };
-use support::Watchdog;
-use support::child::{self, report_lines, role};
-use support::events::{EventRecorder, FixedRoots};
-use support::late::Late;
-use support::record::assert_same;
-use support::tree::{Chain, Tree, bushy, fill, mixed};
-use support::way::{self, SYNC, Way};
 
 fn unwatched(_: Progress) {}
 
@@ -108,7 +104,7 @@ fn with_few_descriptors() {
     }
     let tree = Tree::new();
     bushy(&tree.dir("in"), 5, 4);
-    let report = child::run("with_few_descriptors", "few", &tree.path("in"), 24);
+    let report = child::run("arrival::with_few_descriptors", "few", &tree.path("in"), 24);
     assert_same(
         &unordered_lines(SYNC.options(), &[tree.path("in")]),
         &report.lines(&tree.path("in"), "few"),

@@ -1,18 +1,14 @@
 //! Concurrency hints: a walk starts with the number of workers that was measured on a device, and
 //! its result does not change.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::thread::available_parallelism;
 
+use crate::support::calls::Over;
+use crate::support::record::{Recorder, assert_same};
+use crate::support::slow::{TwoDevices, device};
+use crate::support::tree::{Tree, fill};
+use crate::support::way::{self, SYNC, Way};
 use fathom_walk::{ConcurrencyHints, Model, Summary};
-use support::calls::Over;
-use support::record::{Recorder, assert_same};
-use support::slow::{TwoDevices, device};
-use support::tree::{Tree, fill};
-use support::way::{self, SYNC, Way};
 
 /// Creates a tree that two dozen workers usually finish before the first rate is measured, at a
 /// millisecond for each call.

@@ -2,22 +2,18 @@
 //! workers and duration of calls. The faults are derived from a seed and from inode numbers, so two
 //! runs have different ones, and each test runs with many seeds.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::support::Random;
+use crate::support::record::{Recorder, assert_same};
+use crate::support::tree::{Tree, bushy, fill, mixed};
+use crate::support::way::{self, SYNC, Way};
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
 use fathom_io::{MetadataModel, Unavailable};
 use fathom_walk::{Follow, Model, Options, Summary};
-use support::Random;
-use support::record::{Recorder, assert_same};
-use support::tree::{Tree, bushy, fill, mixed};
-use support::way::{self, SYNC, Way};
 
 /// The lines and the summary of a walk, and the number of calls that failed because of a fault.
 struct FaultyWalk {

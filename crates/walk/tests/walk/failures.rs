@@ -1,10 +1,6 @@
 //! Every failure of a walk is one message of the gatherer, with path, operation and error, and
 //! makes the summary incomplete, for every call that can fail and every error.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::ffi::CStr;
 use std::fs::{self, Permissions};
 use std::os::fd::BorrowedFd;
@@ -13,15 +9,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::calls::{Calls, Native, Over};
+use crate::support::tree::{Tree, bushy, fill};
+use crate::support::{Watchdog, skip};
 use fathom_io::MetadataModel;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::{Dir, Unavailable};
 use fathom_walk::gatherer::{Builder, Failed, Message, Pick, Policy, PolicyEntry};
 use fathom_walk::{Errno, Fields, FileType, Follow, Meta, Model, Names, Node, Operation, Summary};
-use support::calls::{Calls, Native, Over};
-use support::tree::{Tree, bushy, fill};
-use support::{Watchdog, skip};
 
 /// Sends every entry with its metadata.
 struct All;

@@ -1,24 +1,20 @@
 //! The result of an ordered walk does not depend on the model, the number of workers or the order
 //! in which calls complete, and agrees with the standard library.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::support::late::Late;
+use crate::support::record::{Everything, Recorder, assert_same};
+use crate::support::skip;
+use crate::support::tree::{Chain, Tree, bushy, expected, fill, late_directories, mixed};
+use crate::support::way::{self, SYNC, Way};
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_io::{filesystem, sys};
 use fathom_walk::{Follow, Options};
-use support::late::Late;
-use support::record::{Everything, Recorder, assert_same};
-use support::skip;
-use support::tree::{Chain, Tree, bushy, expected, fill, late_directories, mixed};
-use support::way::{self, SYNC, Way};
 
 /// Walks `roots` in every way and with models that delay their results, compares the results, and
 /// returns the lines.

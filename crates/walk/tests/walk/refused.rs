@@ -1,21 +1,16 @@
 //! The result of a walk is the same if workers cannot have working directories of their own, as in
 //! many containers.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 
+use crate::support::record::assert_same;
+use crate::support::skip;
+use crate::support::tree::{Tree, bushy, fill, mixed};
+use crate::support::way::{self, SYNC, Way};
 use fathom_io::sys;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-use support::record::assert_same;
-use support::skip;
-use support::tree::{Tree, bushy, fill, mixed};
-use support::way::{self, SYNC, Way};
 
 /// Makes unshare(2) fail with EPERM, for this thread and all threads that it starts.
 fn refuse_unshare() {
