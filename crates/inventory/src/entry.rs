@@ -1,6 +1,6 @@
 //! An entry as it is printed, and the interface for values that take further system calls.
 
-use fathom_walk::{FileTime, FileType, Meta};
+use fathom_walk::{FileType, Meta};
 
 /// An entry of the walk, in borrowed parts: the path is joined only where it is printed.
 #[derive(Clone, Copy, Debug)]
@@ -97,12 +97,6 @@ pub trait Lookup {
 
     /// Returns the security context of `entry`.
     fn context(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
-        let _ = entry;
-        None
-    }
-
-    /// Returns the creation time of `entry`, where the filesystem records it.
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
         let _ = entry;
         None
     }

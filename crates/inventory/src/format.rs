@@ -194,6 +194,7 @@ impl PrintField {
             PrintField::Meta(field) => Some(field.fields()),
             PrintField::Filesystem => Some(Fields::IDENTITY),
             PrintField::Time(TimeKind::Mtime | TimeKind::Atime | TimeKind::Ctime, _) => Some(Fields::TIMES),
+            PrintField::Time(TimeKind::Btime, _) => Some(Fields::BIRTH),
             _ => None,
         }
     }
@@ -235,8 +236,7 @@ impl PrintField {
             PrintField::Filesystem => write(lookup.filesystem(entry)),
             PrintField::Context => write(lookup.context(entry)),
             PrintField::Time(which, format) => {
-                let stamp = which.of(entry.meta).or_else(|| which.is_btime().then(|| lookup.btime(entry))?);
-                stamp.into_iter().for_each(|stamp| format.write(stamp, out));
+                which.of(entry.meta).into_iter().for_each(|stamp| format.write(stamp, out));
             }
             // These values are not plain text; `PrintFormat::write` prints them.
             PrintField::Depth | PrintField::Meta(_) => {}

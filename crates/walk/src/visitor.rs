@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use fathom_io::{Errno, Fields, FileTime, FileType, Follow, Meta, Name, Names, sys};
+use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, sys};
 
 use crate::failure::Failure;
 use crate::node::Node;
@@ -230,14 +230,6 @@ impl Entry<'_> {
     /// As file_getattr(2), or as openat(2) and ioctl_fs(2).
     pub fn project(&self) -> Result<Option<u32>, Errno> {
         sys::project(self.at, self.name.name, self.file_type())
-    }
-
-    /// Returns the time of creation, if the filesystem records it.
-    ///
-    /// # Errors
-    /// As statx(2).
-    pub fn born(&self, follow: Follow) -> Result<Option<FileTime>, Errno> {
-        sys::birth_time(self.at, self.name.name, follow)
     }
 
     /// Returns the security context, if there is one.

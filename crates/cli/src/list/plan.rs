@@ -394,7 +394,7 @@ impl Plan {
                 out.push(*end);
             }
             LineFormat::Format(format) => format.write(entry, &self.owners, lookup, out),
-            LineFormat::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.btime), out),
+            LineFormat::Json(writer) => writer.write(entry, out),
         }
     }
 }

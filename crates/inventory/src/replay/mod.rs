@@ -8,7 +8,7 @@
 mod tree;
 mod walk;
 
-use fathom_walk::{Attributes, Errno, FileTime};
+use fathom_walk::Errno;
 use parquet::errors::ParquetError;
 
 use crate::Entry;
@@ -21,15 +21,7 @@ impl<'a> ReplayEntry<'a> {
     /// Creates an entry without further values.
     #[must_use]
     pub fn new(entry: Entry<'a>) -> Self {
-        Self {
-            entry,
-            btime: None,
-            attributes: None,
-            optional_values: None,
-            link: None,
-            state: None,
-            errno: None,
-        }
+        Self { entry, optional_values: None, link: None, state: None, errno: None }
     }
 }
 
@@ -75,10 +67,6 @@ pub struct ReplayHeader {
 pub struct ReplayEntry<'a> {
     /// Path and type; the metadata, if it is known and the visitor needs it.
     pub entry: Entry<'a>,
-    /// The creation time.
-    pub btime: Option<FileTime>,
-    /// The inode attributes, where the filesystem reported them to the scan.
-    pub attributes: Option<Attributes>,
     /// The values of optional columns, if the inventory has any and the visitor needs metadata.
     pub optional_values: Option<&'a OptionalValues<'a>>,
     /// The target of a symbolic link, if it is known and the visitor needs it.
