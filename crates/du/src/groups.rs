@@ -16,7 +16,7 @@ use crate::totals::Totals;
 const GROUPS_MAX: usize = 65_536;
 const DAY_SECONDS: i64 = 86_400;
 
-/// The common property of the files of a group.
+/// The common property of the files of a group. The set is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupKey<'a> {
     /// The extension of their names: the bytes behind the last dot.
@@ -25,7 +25,8 @@ pub enum GroupKey<'a> {
     Fixed(FixedKey),
 }
 
-/// A common property that is not text.
+/// A common property that is not text. A new variant is a breaking change, because programs label
+/// each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FixedKey {
     /// The names have no extension.
@@ -54,7 +55,8 @@ pub const TYPES: [FileType; 8] = [
     FileType::Unknown,
 ];
 
-/// The time since an event, in steps.
+/// The time since an event, in steps. A new step is a breaking change, because programs label each
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Age {
     /// The event is in the future.

@@ -7,7 +7,7 @@ use crate::threshold::Threshold;
 use fathom_text::human::BlockSize;
 use fathom_text::time::{TimeField, TimeStyle};
 
-/// The quantity that is summed up.
+/// The quantity that is summed up. A new one is a breaking change, because programs label each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Measure {
     /// Bytes allocated on disk: `st_blocks` * 512.

@@ -6,6 +6,7 @@ use fathom_walk::Errno;
 
 /// An entry that could not be measured, or only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem<'a> {
     /// The entry's metadata is not available. `None` for a dangling symbolic link, where GNU du
     /// names no cause.

@@ -14,6 +14,7 @@ pub enum Threshold {
 
 /// The reason why a threshold is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ThresholdError {
     /// The argument is not a number, or out of range.
     Number(NumberError),

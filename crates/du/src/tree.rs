@@ -26,7 +26,7 @@ pub struct Row {
     pub totals: Totals,
 }
 
-/// The content of a row.
+/// The content of a row. The set is closed: a row stands for one entry, or for the rest of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowContent {
     /// An entry, and the offset in its path at which the name relative to the parent row begins.

@@ -63,6 +63,7 @@ pub(crate) fn type_of(letter: &[u8]) -> FileType {
 
 /// The file that a symbolic link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkTarget {
     /// A file of this type.
     Type(FileType),

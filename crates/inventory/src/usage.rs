@@ -17,7 +17,7 @@ use crate::top::{QueryError, UsageSum, span};
 
 pub use span::Span;
 
-/// The part of an inventory that a path refers to.
+/// The part of an inventory that a path refers to. The set is closed.
 #[derive(Clone, Debug)]
 pub enum UsageTarget {
     /// A directory, with everything below it.

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 /// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Coding {
     /// Brotli (RFC 7932).
     Br,

@@ -35,6 +35,7 @@ pub struct RequestTarget<'a> {
 
 /// The reason why a target is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathError {
     /// 400: the target is malformed.
     BadRequest,

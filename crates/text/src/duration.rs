@@ -23,6 +23,7 @@ const FRACTION_DIGITS: usize = 15;
 
 /// The reason why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DurationError {
     /// The text does not have the form `NUMBER UNIT [NUMBER UNIT ...]`.
     Form,

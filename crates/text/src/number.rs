@@ -10,6 +10,7 @@ pub const SIZE_UNITS: &[u8] = b"kKmMGTPEZYRQ";
 
 /// The reason why a text is not a number that the option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NumberError {
     /// The text contains no number, or a number that the option does not accept.
     Invalid,

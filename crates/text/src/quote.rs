@@ -20,6 +20,7 @@ pub enum Charset {
 
 /// The form of a name in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum NameStyle {
     /// Raw bytes, for programs.
     #[default]

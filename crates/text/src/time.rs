@@ -12,7 +12,7 @@ pub use self::zone::Zone;
 use crate::keyword::{self, Ambiguity, Keyword, KeywordError, ValidWords};
 use crate::quote::{Charset, quote};
 
-/// The time stamp of an inode that an option selects.
+/// The time stamp of an inode that an option selects. The set is closed: the words of `du --time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TimeField {
     /// The last change of the contents (`--time` without a word).

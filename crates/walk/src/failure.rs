@@ -12,6 +12,7 @@ use crate::node::Node;
 
 /// An operation whose failure does not end the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Operation {
     /// Reading the metadata of a root, or of a directory that vanished after its name had been
     /// read.

@@ -318,7 +318,8 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// The state of a directory that was reached.
+/// The state of a directory that was reached. The set is closed, because a visitor that does not
+/// handle a state would lose entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The directory, or a first part of it, could be read.
@@ -351,6 +352,7 @@ pub enum Descend {
 
 /// The next root, if there is one.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum NextRoot {
     /// Walk this path.
     Path(CString),

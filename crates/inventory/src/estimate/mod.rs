@@ -83,6 +83,7 @@ pub struct Survey {
 
 /// The limit of a survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Budget {
     /// A duration.
     Time(Duration),

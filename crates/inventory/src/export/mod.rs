@@ -12,6 +12,7 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::io;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -28,6 +29,7 @@ const FULL_BYTES: usize = 60 * 1024;
 
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExportFormat {
     /// Objects as [`crate::json`] writes them, one a line.
     JsonLines,
@@ -56,12 +58,24 @@ pub struct ExportOptions {
 
 /// The error of an export that did not write everything.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The inventory has no such directory, or cannot be read.
     Inventory(top::QueryError),
     /// The output could not be written.
     Refused(io::Error),
 }
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inventory(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {}
 
 impl From<top::QueryError> for ExportError {
     fn from(failure: top::QueryError) -> Self {

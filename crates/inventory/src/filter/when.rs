@@ -20,6 +20,7 @@ pub struct PointInTime(FileTime);
 
 /// The error of a text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TimeError {
     /// The text has none of the forms. It may be the name of a file.
     NotATime(Vec<u8>),
@@ -94,7 +95,8 @@ fn epoch(text: &[u8]) -> ParsedTime {
 fn age(text: &[u8], now: FileTime) -> ParsedTime {
     match duration::parse(text) {
         Err(DurationError::Form) => None,
-        Err(DurationError::TooLong) => Some(None),
+        // Every other error is about a duration that has the form.
+        Err(_) => Some(None),
         Ok(age) => {
             Some(i64::try_from(age.as_secs()).ok().and_then(|sec| before(now, sec, age.subsec_nanos())))
         }

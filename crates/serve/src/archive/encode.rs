@@ -32,6 +32,7 @@ const ZIP_LARGE_BYTES: u64 = u32::MAX as u64;
 
 /// An archive format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ArchiveFormat {
     /// tar (GNU), in one frame of Zstandard.
     TarZst,

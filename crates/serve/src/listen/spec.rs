@@ -9,6 +9,7 @@ use crate::error::Error;
 
 /// A value of `--listen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenSpec {
     /// `127.0.0.1:8080`, `[::]:80`. Port 0 lets the kernel choose, here and below.
     Tcp(SocketAddr),
@@ -73,6 +74,7 @@ impl std::fmt::Display for ListenSpec {
 
 /// The address of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenAddress {
     /// A TCP address with its actual port.
     Tcp(SocketAddr),

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 /// The source of a response's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BodySource {
     /// The file cache of the server.
     Cache,
@@ -87,6 +88,7 @@ pub struct AccessRecord<'a> {
 
 /// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LogFormat {
     /// Apache's combined format, followed by the duration in microseconds and the source. Bytes
     /// that could break the format are written as `\xHH`, among them quotes and backslashes, so

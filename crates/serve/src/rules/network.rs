@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 /// A range of addresses, or the clients of Unix sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Network {
     /// The addresses whose first `len` bits are those of `base`.
     Ip {

@@ -51,6 +51,7 @@ pub(crate) use values::{NumberColumn, TextColumn};
 
 /// A table of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Table {
     /// A row for each directory.
     Dirs,
