@@ -11,6 +11,12 @@ use fathom_io::Errno;
 use crate::node::Node;
 
 /// An operation whose failure does not end the walk.
+///
+/// ```
+/// use fathom_walk::Operation;
+///
+/// assert_eq!(Operation::Open.to_string(), "open directory");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {

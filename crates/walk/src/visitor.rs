@@ -23,6 +23,8 @@ use crate::task::{Batch, Job, OutputItem, Task};
 ///
 /// A call that waits, for a full channel or a slow pipe, blocks its worker and, in time, all of
 /// them: no queue grows meanwhile.
+///
+/// Examples are at [`run`](crate::run) and [`run_unordered`](crate::run_unordered).
 pub trait Visitor: Send + Sync + 'static {
     /// The results for the consumer of an ordered walk. An unordered walk has no consumer: its
     /// visitors use [`Infallible`](std::convert::Infallible).
@@ -105,7 +107,7 @@ pub trait RootSource {
 }
 
 /// Receives the results of an ordered walk, on the calling thread: a directory, its items and
-/// subdirectories, the end of the directory; root after root.
+/// subdirectories, the end of the directory; root after root. [`run`](crate::run) has an example.
 pub trait Consumer<T>: RootSource {
     /// Receives a [`NextRoot::Note`] at its place among the roots.
     fn note(&mut self, _root: usize) {}
