@@ -44,6 +44,18 @@ pub enum HardLinks {
 }
 
 /// The measured quantity, the entries that are measured, and the lines that are printed.
+///
+/// ```
+/// use fathom_du::options::{Measure, Options};
+/// use fathom_du::threshold::Threshold;
+///
+/// let options = Options {
+///     measure: Measure::Apparent,
+///     depth_max: Some(1),
+///     threshold: Threshold::parse(b"1M").ok(),
+///     ..Options::default()
+/// };
+/// ```
 #[derive(Debug, Default)]
 pub struct Options {
     /// The quantity that is summed up.

@@ -100,6 +100,8 @@ pub struct ScanOutcome {
 ///
 /// # Errors
 /// Fails if the I/O model is not available here or no thread can be started.
+///
+/// The README of this crate has an example.
 pub fn scan(
     options: Arc<Options>,
     engine: Engine,

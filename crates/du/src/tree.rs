@@ -39,6 +39,24 @@ pub enum RowContent {
 /// even one entry needs more.
 ///
 /// `total` is the total of all operands.
+///
+/// ```
+/// use fathom_du::options::Measure;
+/// use fathom_du::top::TopEntry;
+/// use fathom_du::totals::Totals;
+/// use fathom_du::tree::{RowContent, rows};
+/// use fathom_walk::FileType;
+///
+/// let entry = |path: &[u8], depth, bytes| {
+///     let totals = Totals { bytes, inodes: 1, ..Totals::EPOCH };
+///     let file_type = if depth == 0 { FileType::Directory } else { FileType::Regular };
+///     TopEntry { path: path.to_vec(), operand: 0, depth, file_type, totals, own: totals }
+/// };
+/// let entries = [entry(b"a", 0, 10), entry(b"a/x", 1, 7)];
+/// let rows = rows(Measure::Usage, &entries, &entries[0].totals, 3);
+/// assert_eq!(rows.iter().map(|row| row.level).collect::<Vec<_>>(), [0, 1, 1]);
+/// assert_eq!((&rows[2].content, rows[2].totals.bytes), (&RowContent::Rest, 3));
+/// ```
 #[must_use]
 pub fn rows(measure: Measure, entries: &[TopEntry], total: &Totals, rows_max: usize) -> Vec<Row> {
     let parents = parents(entries);

@@ -3,6 +3,16 @@
 use fathom_walk::{FileType, Meta};
 
 /// An entry of the walk, in borrowed parts: the path is joined only where it is printed.
+///
+/// ```
+/// use fathom_inventory::{Entry, type_letter};
+/// use fathom_walk::FileType;
+///
+/// let entry = Entry { dir: b"a/", name: b"b", root_len: 2, depth: 1, file_type: FileType::Fifo, meta: None };
+/// let mut path = Vec::new();
+/// entry.write_path(&mut path);
+/// assert_eq!((&path[..], type_letter(entry.file_type())), (&b"a/b"[..], b'p'));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// The path of its directory, as it is reported; empty for a starting point.

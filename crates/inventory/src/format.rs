@@ -24,6 +24,22 @@ use crate::entry::{Entry, LinkTarget, Lookup, type_letter};
 use crate::owners::{OwnerKind, Owners};
 
 /// A parsed format.
+///
+/// ```
+/// use fathom_inventory::format::PrintFormat;
+/// use fathom_inventory::{Entry, Owners};
+/// use fathom_text::time::Zone;
+/// use fathom_walk::{Fields, FileType, Meta};
+///
+/// let format = PrintFormat::parse(b"%s %p\\n", &Zone::UTC).unwrap();
+/// assert_eq!(format.fields(), Some(Fields::SIZE));
+/// let meta = Meta { size: 7, ..Meta::default() };
+/// let entry = Entry { dir: b"a", name: b"b", root_len: 1, depth: 1, file_type: FileType::Regular, meta: Some(&meta) };
+/// let mut out = Vec::new();
+/// format.write(&entry, &Owners::default(), &mut (), &mut out);
+/// assert_eq!(out, b"7 a/b\n");
+/// assert!(PrintFormat::parse(b"%", &Zone::UTC).is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct PrintFormat {
     pieces: Vec<FormatPiece>,

@@ -13,6 +13,17 @@ use crate::replay::ReplayEntry;
 use crate::store::OptionalValues;
 
 /// Writes entries as JSON objects.
+///
+/// ```
+/// use fathom_inventory::Entry;
+/// use fathom_inventory::json::JsonWriter;
+/// use fathom_walk::FileType;
+///
+/// let entry = Entry { dir: b"a", name: b"b", root_len: 1, depth: 1, file_type: FileType::Regular, meta: None };
+/// let mut out = Vec::new();
+/// JsonWriter::new().write(&entry, &mut out);
+/// assert_eq!(out, b"{\"path\":\"a/b\",\"type\":\"f\"}\n");
+/// ```
 #[derive(Clone, Debug)]
 pub struct JsonWriter {
     /// RFC 3339, in UTC.

@@ -54,7 +54,7 @@ use crate::store::{Error, Op};
 pub use interval::{Basis, EstimateRange};
 use survey_walk::{DirLocation, SurveyWalk};
 
-/// The options of a survey.
+/// The options of a survey. By default, a survey has no roots, and takes ten seconds.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The roots of the trees.
@@ -79,6 +79,24 @@ pub struct Survey {
     pub seed: u64,
     /// Ends the survey at once, with the results so far, when it is set.
     pub stop: Arc<AtomicBool>,
+}
+
+impl Default for Survey {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            budget: Budget::Time(Duration::from_secs(10)),
+            choice: Model::default(),
+            threads: None,
+            hints: ConcurrencyHints::default(),
+            in_flight_max: None,
+            rate: None,
+            one_file_system: false,
+            largest: 0,
+            seed: 0,
+            stop: Arc::default(),
+        }
+    }
 }
 
 /// The limit of a survey.
@@ -139,6 +157,16 @@ pub struct SurveyOutcome {
 ///
 /// # Errors
 /// If the walk cannot start. Errors within the trees are counted, and reported to `observer`.
+///
+/// ```
+/// use fathom_inventory::estimate::{Budget, Survey, estimate};
+///
+/// let survey = Survey { roots: vec![c"src".into()], budget: Budget::Directories(1_000), ..Survey::default() };
+/// let outcome = estimate(&survey, &mut ())?;
+/// // The budget is enough for everything.
+/// assert!(outcome.exact && outcome.total.files.low == outcome.total.files.high);
+/// # Ok::<(), fathom_inventory::store::Error>(())
+/// ```
 pub fn estimate(survey: &Survey, observer: &mut dyn Observer) -> Result<SurveyOutcome, Error> {
     let start = Instant::now();
     let walker = SurveyWalk::start(survey, start, observer)

@@ -94,6 +94,24 @@ impl From<Error> for ExportError {
 /// # Errors
 /// If the inventory is damaged or has no directory [`ExportOptions::below`], or at the first error
 /// of `write`. The output is incomplete then.
+///
+/// ```
+/// use fathom_inventory::export::{ExportFormat, ExportOptions, export};
+/// use fathom_inventory::store::Inventory;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # let roots = vec![c"src".into()];
+/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// let options = ExportOptions { format: ExportFormat::Nul, guards_formulas: false, below: None };
+/// let mut paths = Vec::new();
+/// export(&Inventory::open(&out)?, &options, &mut |bytes| {
+///     paths.extend_from_slice(bytes);
+///     Ok(())
+/// })?;
+/// assert!(paths.split(|byte| *byte == 0).any(|path| path == b"src/lib.rs"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn export(
     inventory: &Inventory,
     options: &ExportOptions,

@@ -15,6 +15,18 @@ const NSEC_PER_SEC: u32 = 1_000_000_000;
 pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-31 12:00' or @1769850000";
 
 /// A point in time.
+///
+/// ```
+/// use fathom_inventory::filter::PointInTime;
+/// use fathom_text::time::Zone;
+/// use fathom_walk::FileTime;
+///
+/// let now = FileTime { sec: 100_000, nsec: 0 };
+/// let parsed = |text: &[u8]| PointInTime::parse(text, now, &Zone::UTC).map(|time| time.stamp().sec);
+/// assert_eq!(parsed(b"1h"), Ok(96_400));
+/// assert_eq!(parsed(b"1970-01-02"), Ok(86_400));
+/// assert!(parsed(b"2026-02-30").is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PointInTime(FileTime);
 

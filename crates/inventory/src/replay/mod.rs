@@ -82,6 +82,34 @@ pub struct ReplayEntry<'a> {
 ///
 /// # Errors
 /// If the inventory is damaged, or the visitor ends the replay.
+///
+/// ```
+/// use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
+/// use fathom_inventory::store::{DirState, Inventory};
+/// use fathom_inventory::usage::Span;
+///
+/// /// Counts files and directories.
+/// struct Count<'a>(&'a mut [u64; 2]);
+///
+/// impl ReplayVisitor for Count<'_> {
+///     fn entry(&mut self, _item: &ReplayEntry<'_>) {
+///         self.0[0] += 1;
+///     }
+///     fn enter(&mut self, _item: &ReplayEntry<'_>, _state: DirState) {
+///         self.0[1] += 1;
+///     }
+/// }
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # let roots = vec![c"src".into()];
+/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let mut count = [0, 0];
+/// replay(&inventory, Span::ALL, Count(&mut count))?;
+/// assert_eq!(count.iter().sum::<u64>(), inventory.manifest().entries);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn replay(inventory: &Inventory, span: Span, visitor: impl ReplayVisitor) -> Result<(), Error> {
     let tree = ReplayTree::read(inventory, span, visitor.needs_metadata())?;
     ReplayWalk::new(&tree, visitor).run(inventory, span)

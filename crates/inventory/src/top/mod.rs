@@ -180,6 +180,24 @@ impl From<Error> for QueryError {
 ///
 /// # Errors
 /// If the inventory is damaged, or has no directory [`ReportOptions::below`].
+///
+/// ```
+/// use fathom_inventory::store::Inventory;
+/// use fathom_inventory::top::{QueryError, ReportKind, ReportOptions, report};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # let roots = vec![c"src".into()];
+/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let mut options = ReportOptions { by: ReportKind::Ext, count: 10, below: None, now: 0 };
+/// let largest = report(&inventory, &options)?;
+/// assert_eq!(largest.rows[0].text, b"rs");
+/// assert!(largest.rows[0].sum.apparent <= largest.total.apparent);
+/// options.below = Some(b"src/none".to_vec());
+/// assert!(matches!(report(&inventory, &options), Err(QueryError::Absent)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn report(inventory: &Inventory, options: &ReportOptions) -> Result<UsageReport, QueryError> {
     let span = match &options.below {
         Some(path) => span::find(inventory, path)?,

@@ -8,6 +8,14 @@ use super::invalid;
 use crate::error::Error;
 
 /// A value of `--listen`.
+///
+/// ```
+/// use fathom_serve::listen::ListenSpec;
+///
+/// assert_eq!(":8080".parse::<ListenSpec>().unwrap(), ListenSpec::All(8080));
+/// assert_eq!("unix:@name".parse::<ListenSpec>().unwrap(), ListenSpec::Abstract("name".to_owned()));
+/// assert!("example.org:80".parse::<ListenSpec>().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListenSpec {

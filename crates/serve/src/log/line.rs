@@ -100,6 +100,31 @@ pub enum LogFormat {
 }
 
 /// A formatter of lines, one for each thread: it caches the text of the last second.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use fathom_serve::log::{AccessRecord, BodySource, LineFormatter, LogFormat};
+///
+/// let record = AccessRecord {
+///     time: SystemTime::UNIX_EPOCH,
+///     peer: None,
+///     user: None,
+///     method: b"GET",
+///     target: b"/a",
+///     version: "HTTP/1.1",
+///     host: None,
+///     status: 200,
+///     bytes: 5,
+///     duration: Duration::from_micros(7),
+///     referer: None,
+///     agent: None,
+///     source: BodySource::Cache,
+///     tls: false,
+/// };
+/// let mut line = Vec::new();
+/// LineFormatter::new(LogFormat::Combined).line(&record, &mut line);
+/// assert!(line.starts_with(b"- - - [01/Jan/1970:00:00:00 +0000] \"GET /a HTTP/1.1\" 200 5 "));
+/// ```
 #[derive(Debug)]
 pub struct LineFormatter {
     style: LogFormat,

@@ -97,6 +97,21 @@ impl Table {
 }
 
 /// An inventory that is open for reading.
+///
+/// ```
+/// use fathom_inventory::store::Inventory;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # let roots = vec![c"src".into()];
+/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// assert!(inventory.manifest().completeness.is_complete());
+/// inventory.verify()?;
+/// let error = Inventory::open(std::path::Path::new("missing.inv")).unwrap_err();
+/// assert!(error.to_string().contains("No such file or directory"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Inventory {
     directory: PathBuf,
