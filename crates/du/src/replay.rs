@@ -162,8 +162,8 @@ impl<'r, R: Report> Replay<'r, R> {
         }
     }
 
-    /// Records that the current directory has an entry, counted or not. Returns false in a directory
-    /// that is skipped.
+    /// Records that the current directory has an entry, counted or not. Returns false in a
+    /// directory that is skipped.
     fn finds_entry(&mut self) -> bool {
         let counted = self.skipped_dirs == 0;
         if counted {

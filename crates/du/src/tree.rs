@@ -47,12 +47,15 @@ pub enum RowContent {
 /// use fathom_du::tree::{RowContent, rows};
 /// use fathom_walk::FileType;
 ///
-/// let entry = |path: &[u8], depth, bytes| {
-///     let totals = Totals { bytes, inodes: 1, ..Totals::EPOCH };
-///     let file_type = if depth == 0 { FileType::Directory } else { FileType::Regular };
-///     TopEntry { path: path.to_vec(), operand: 0, depth, file_type, totals, own: totals }
+/// let totals = |bytes, inodes| Totals { bytes, inodes, ..Totals::EPOCH };
+/// let entry = |path: &[u8], depth, file_type, totals, own| {
+///     TopEntry { path: path.to_vec(), operand: 0, depth, file_type, totals, own }
 /// };
-/// let entries = [entry(b"a", 0, 10), entry(b"a/x", 1, 7)];
+/// // The directory has two files, of which one is among the largest entries.
+/// let entries = [
+///     entry(b"a", 0, FileType::Directory, totals(10, 3), totals(0, 1)),
+///     entry(b"a/x", 1, FileType::Regular, totals(7, 1), totals(7, 1)),
+/// ];
 /// let rows = rows(Measure::Usage, &entries, &entries[0].totals, 3);
 /// assert_eq!(rows.iter().map(|row| row.level).collect::<Vec<_>>(), [0, 1, 1]);
 /// assert_eq!((&rows[2].content, rows[2].totals.bytes), (&RowContent::Rest, 3));

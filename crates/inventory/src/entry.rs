@@ -8,7 +8,8 @@ use fathom_walk::{FileType, Meta};
 /// use fathom_inventory::{Entry, type_letter};
 /// use fathom_walk::FileType;
 ///
-/// let entry = Entry { dir: b"a/", name: b"b", root_len: 2, depth: 1, file_type: FileType::Fifo, meta: None };
+/// let file_type = FileType::Fifo;
+/// let entry = Entry { dir: b"a/", name: b"b", root_len: 2, depth: 1, file_type, meta: None };
 /// let mut path = Vec::new();
 /// entry.write_path(&mut path);
 /// assert_eq!((&path[..], type_letter(entry.file_type())), (&b"a/b"[..], b'p'));

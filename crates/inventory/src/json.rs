@@ -19,7 +19,8 @@ use crate::store::OptionalValues;
 /// use fathom_inventory::json::JsonWriter;
 /// use fathom_walk::FileType;
 ///
-/// let entry = Entry { dir: b"a", name: b"b", root_len: 1, depth: 1, file_type: FileType::Regular, meta: None };
+/// let file_type = FileType::Regular;
+/// let entry = Entry { dir: b"a", name: b"b", root_len: 1, depth: 1, file_type, meta: None };
 /// let mut out = Vec::new();
 /// JsonWriter::new().write(&entry, &mut out);
 /// assert_eq!(out, b"{\"path\":\"a/b\",\"type\":\"f\"}\n");

@@ -37,8 +37,8 @@ const CHUNK_ROWS: usize = 1024;
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
-/// # let roots = vec![c"src".into()];
-/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let both = [Inventory::open(&out)?, Inventory::open(&out)?];
 /// let merged = merge(&both, &temp.path().join("all.inv"), &AtomicBool::new(false), &mut |_| ())?;
 /// assert_eq!(merged.entries, 2 * both[0].manifest().entries);

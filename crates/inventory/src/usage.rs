@@ -47,12 +47,14 @@ pub struct UsageRoot {
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
-/// # let roots = vec![c"src".into()];
-/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let inventory = Inventory::open(&out)?;
-/// let UsageTarget::Directory(top) = find(&inventory, b"src")? else { panic!("src is a directory") };
+/// let UsageTarget::Directory(top) = find(&inventory, b"src")? else { unreachable!() };
 /// let mut sums = Vec::new();
-/// directories(&inventory, &top, Some(0), true, |dir| sums.push((dir.path.clone(), dir.all.entries)))?;
+/// directories(&inventory, &top, Some(0), true, |dir| {
+///     sums.push((dir.path.clone(), dir.all.entries));
+/// })?;
 /// assert_eq!(sums, [(b"src".to_vec(), inventory.manifest().entries)]);
 /// assert!(matches!(find(&inventory, b"src/lib.rs")?, UsageTarget::File(_)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

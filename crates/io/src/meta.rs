@@ -186,7 +186,8 @@ impl Attributes {
 /// let meta = sys::stat(sys::CWD, c"Cargo.toml", Follow::No, Fields::SIZE)?;
 /// assert!(meta.has(Fields::SIZE) && !meta.has(Fields::TIMES));
 /// // procfs does not store times of creation.
-/// let meta = sys::stat(sys::CWD, c"/proc/self/stat", Follow::No, Fields::TIMES.union(Fields::BIRTH))?;
+/// let all = Fields::TIMES.union(Fields::BIRTH);
+/// let meta = sys::stat(sys::CWD, c"/proc/self/stat", Follow::No, all)?;
 /// assert!(meta.has(Fields::TIMES) && !meta.has(Fields::BIRTH));
 /// # Ok::<(), fathom_io::Errno>(())
 /// ```

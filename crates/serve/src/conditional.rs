@@ -54,7 +54,9 @@ pub enum PreconditionOutcome {
 /// is ignored (sections 13.1.3 and 13.1.4).
 ///
 /// ```
-/// use fathom_serve::conditional::{PreconditionOutcome, Preconditions, Validators, evaluate, ranges_apply};
+/// use fathom_serve::conditional::{
+///     PreconditionOutcome, Preconditions, Validators, evaluate, ranges_apply,
+/// };
 /// use http::Method;
 ///
 /// let current = Validators { etag: Some(b"\"a\""), ..Validators::default() };

@@ -21,9 +21,11 @@ pub use mount::MountConfig;
 /// ```
 /// use fathom_serve::Config;
 ///
-/// let config = Config::from_toml(
-///     "listen = ['127.0.0.1:8080']\n[site]\nroot = 'public'\n[[host]]\nnames = ['example.org']\nroot = 'www'",
-/// )?;
+/// let config = Config::from_toml(r#"
+///     listen = ["127.0.0.1:8080"]
+///     site = { root = "public" }
+///     host = [{ names = ["example.org"], root = "www" }]
+/// "#)?;
 /// assert_eq!(config.host[0].names, ["example.org"]);
 /// config.check()?;
 /// let error = Config::from_toml("lisen = []").unwrap_err();

@@ -174,10 +174,15 @@ pub struct StartOptions<'a> {
 /// use fathom_serve::Config;
 /// use fathom_serve::server::{Server, StartOptions};
 ///
-/// let config = Config::from_toml("listen = ['127.0.0.1:0']\nworkers = 1\nsite = { root = 'src' }")?;
+/// let config = Config::from_toml(r#"
+///     listen = ["127.0.0.1:0"]
+///     workers = 1
+///     site = { root = "src" }
+/// "#)?;
 /// let warnings = Server::check(&config)?;
 /// let server = Server::start(&config, StartOptions::default())?;
-/// let address = server.addresses()[0].trim_start_matches("http://").trim_end_matches('/').to_owned();
+/// let url = &server.addresses()[0];
+/// let address = url.trim_start_matches("http://").trim_end_matches('/');
 /// let mut stream = TcpStream::connect(address)?;
 /// stream.write_all(b"GET /lib.rs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
 /// let mut response = String::new();

@@ -67,7 +67,8 @@ pub struct Sample {
 /// assert_eq!(controller.workers(), 4);
 /// // Each call is a round trip to a server, and there are tasks for more workers.
 /// let elapsed = Duration::from_millis(10);
-/// let sample = Sample { elapsed, idle: elapsed * 4, remote: true, saturated: true, ..Sample::default() };
+/// let idle = elapsed * 4;
+/// let sample = Sample { elapsed, idle, remote: true, saturated: true, ..Sample::default() };
 /// assert!(controller.tick(sample) > 4);
 /// ```
 #[derive(Clone, Debug)]

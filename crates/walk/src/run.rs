@@ -81,8 +81,8 @@ pub struct Summary {
 /// use std::ffi::CString;
 /// use std::sync::Arc;
 /// use fathom_walk::{
-///     Consumer, Descend, Emit, Enter, Entry, Failure, Fields, FileType, Meta, NextRoot, Node, Options,
-///     RootSource, Visitor, run,
+///     Consumer, Descend, Emit, Enter, Entry, Failure, Fields, FileType, Meta, NextRoot, Node,
+///     Options, RootSource, Visitor, run,
 /// };
 ///
 /// /// On the workers: emits the length of each entry that is not a directory, in bytes.
@@ -141,7 +141,8 @@ pub struct Summary {
 ///     fn leave(&mut self, _node: &Arc<Node>) {}
 /// }
 ///
-/// let mut listing = Listing { roots: vec![c"missing".into(), c"src".into()], ..Listing::default() };
+/// let roots = vec![c"missing".into(), c"src".into()];
+/// let mut listing = Listing { roots, ..Listing::default() };
 /// let summary = run(Options::default().fields(Fields::SIZE), Lengths, &mut listing, &mut |_| ())?;
 /// assert!(summary.complete && listing.bytes > 0);
 /// assert_eq!(listing.lines[..2], ["src", "src/gatherer"]);

@@ -161,8 +161,8 @@ pub struct SurveyOutcome {
 /// ```
 /// use fathom_inventory::estimate::{Budget, Survey, estimate};
 ///
-/// let survey = Survey { roots: vec![c"src".into()], budget: Budget::Directories(1_000), ..Survey::default() };
-/// let outcome = estimate(&survey, &mut ())?;
+/// let (roots, budget) = (vec![c"src".into()], Budget::Directories(1_000));
+/// let outcome = estimate(&Survey { roots, budget, ..Survey::default() }, &mut ())?;
 /// // The budget is enough for everything.
 /// assert!(outcome.exact && outcome.total.files.low == outcome.total.files.high);
 /// # Ok::<(), fathom_inventory::store::Error>(())

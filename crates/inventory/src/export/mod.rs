@@ -101,8 +101,8 @@ impl From<Error> for ExportError {
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
-/// # let roots = vec![c"src".into()];
-/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let options = ExportOptions { format: ExportFormat::Nul, guards_formulas: false, below: None };
 /// let mut paths = Vec::new();
 /// export(&Inventory::open(&out)?, &options, &mut |bytes| {

@@ -22,7 +22,8 @@ pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-3
 /// use fathom_walk::FileTime;
 ///
 /// let now = FileTime { sec: 100_000, nsec: 0 };
-/// let parsed = |text: &[u8]| PointInTime::parse(text, now, &Zone::UTC).map(|time| time.stamp().sec);
+/// let parse = |text: &[u8]| PointInTime::parse(text, now, &Zone::UTC);
+/// let parsed = |text: &[u8]| parse(text).map(|time| time.stamp().sec);
 /// assert_eq!(parsed(b"1h"), Ok(96_400));
 /// assert_eq!(parsed(b"1970-01-02"), Ok(86_400));
 /// assert!(parsed(b"2026-02-30").is_err());

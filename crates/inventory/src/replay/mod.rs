@@ -102,8 +102,8 @@ pub struct ReplayEntry<'a> {
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
-/// # let roots = vec![c"src".into()];
-/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let inventory = Inventory::open(&out)?;
 /// let mut count = [0, 0];
 /// replay(&inventory, Span::ALL, Count(&mut count))?;

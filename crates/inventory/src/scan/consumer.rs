@@ -361,8 +361,9 @@ impl<'a> ScanConsumer<'a> {
     }
 
     /// Adds entries of the innermost open directory. The error of an entry without metadata is in
-    /// its row (the column `errno` of `entries`), not a call of [`Consumer::failed`]: a walk that is
-    /// stopped between the two would leave a checkpoint that has the row and lacks the failure.
+    /// its row (the column `errno` of `entries`), not in a call of [`Consumer::failed`]: a walk
+    /// that is stopped between the two would leave a checkpoint with the row, but without the
+    /// failure.
     fn add_rows(&mut self, chunk: Box<RowChunk>) {
         let Some(frame) = self.position.stack.last_mut() else { return };
         frame.own.add(&chunk.sums);

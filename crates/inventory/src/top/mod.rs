@@ -187,8 +187,8 @@ impl From<Error> for QueryError {
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
-/// # let roots = vec![c"src".into()];
-/// # fathom_inventory::scan::scan(&fathom_inventory::scan::Scan { roots, ..Default::default() }, &out, &mut ())?;
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let inventory = Inventory::open(&out)?;
 /// let mut options = ReportOptions { by: ReportKind::Ext, count: 10, below: None, now: 0 };
 /// let largest = report(&inventory, &options)?;

@@ -13,7 +13,8 @@ use crate::error::Error;
 /// use fathom_serve::listen::ListenSpec;
 ///
 /// assert_eq!(":8080".parse::<ListenSpec>().unwrap(), ListenSpec::All(8080));
-/// assert_eq!("unix:@name".parse::<ListenSpec>().unwrap(), ListenSpec::Abstract("name".to_owned()));
+/// let name = "unix:@name".parse::<ListenSpec>().unwrap();
+/// assert_eq!(name, ListenSpec::Abstract("name".to_owned()));
 /// assert!("example.org:80".parse::<ListenSpec>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

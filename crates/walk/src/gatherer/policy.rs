@@ -234,7 +234,8 @@ pub trait Policy<T = ()>: Send + Sync + 'static {
 /// };
 /// for item in Builder::new().filter(sources).walk(["."])? {
 ///     let item = item?;
-///     assert!(item.file_type == FileType::Directory || item.path.to_path_buf().ends_with(item.path.file_name()));
+///     let is_source = item.path.name().to_bytes().ends_with(b".rs");
+///     assert!(item.file_type == FileType::Directory || is_source);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -29,7 +29,7 @@ impl Policy for Everything {
 ///     match item {
 ///         Ok(item) => entries += usize::from(item.path.depth() <= 1),
 ///         Err(failed) => {
-///             assert_eq!(failed.to_string(), "cannot access 'missing': No such file or directory (os error 2)");
+///             assert!(failed.to_string().starts_with("cannot access 'missing': No such file"));
 ///             failures += 1;
 ///         }
 ///     }
