@@ -90,7 +90,7 @@ pub struct ScanOutcome {
     pub summary: Summary,
 }
 
-/// Measures the operands that `report` returns.
+/// Measures the operands that `report` returns. The README of this crate has an example.
 ///
 /// `watch` is called every few milliseconds; [`Progress::measured`] is the number of bytes found so
 /// far.
@@ -100,8 +100,6 @@ pub struct ScanOutcome {
 ///
 /// # Errors
 /// Fails if the I/O model is not available here or no thread can be started.
-///
-/// The README of this crate has an example.
 pub fn scan(
     options: Arc<Options>,
     engine: Engine,
