@@ -13,6 +13,14 @@ use fathom_walk::mounts::{self, Mount};
 use fathom_walk::{Errno, Meta, lstat, stat};
 
 /// The operands, as far as they are known before the run.
+///
+/// ```
+/// use fathom_du::dedup::KnownOperands;
+///
+/// // `du a b` knows its operands; `du --files0-from=-` does not.
+/// let listed = KnownOperands::Listed(vec![c"a".into(), c"b".into()]);
+/// let unknown = KnownOperands::Unknown;
+/// ```
 #[derive(Clone, Debug)]
 pub enum KnownOperands {
     /// At most one operand.

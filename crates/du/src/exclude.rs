@@ -9,6 +9,19 @@ use fathom_text::quote::Charset;
 
 /// A set of patterns. Testing a path takes one hash lookup for all patterns without wildcards, and
 /// for each other pattern time proportional to the product of the lengths of pattern and path.
+///
+/// ```
+/// use fathom_du::exclude::Exclude;
+/// use fathom_text::quote::Charset;
+///
+/// let mut exclude = Exclude::new(Charset::Utf8, false);
+/// exclude.add(b"*.o");
+/// exclude.add_file(b"target  \n\ndocs/man\n");
+/// for path in [&b"src/a.o"[..], b"target", b"x/docs/man"] {
+///     assert!(exclude.matches(path));
+/// }
+/// assert!(!exclude.matches(b"man"));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Exclude {
     charset: Charset,

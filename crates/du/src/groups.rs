@@ -16,7 +16,7 @@ use crate::totals::Totals;
 const GROUPS_MAX: usize = 65_536;
 const DAY_SECONDS: i64 = 86_400;
 
-/// The common property of the files of a group.
+/// The common property of the files of a group. The set is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupKey<'a> {
     /// The extension of their names: the bytes behind the last dot.
@@ -25,7 +25,8 @@ pub enum GroupKey<'a> {
     Fixed(FixedKey),
 }
 
-/// A common property that is not text.
+/// A common property that is not text. A new variant is a breaking change, because programs label
+/// each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FixedKey {
     /// The names have no extension.
@@ -54,7 +55,17 @@ pub const TYPES: [FileType; 8] = [
     FileType::Unknown,
 ];
 
-/// The time since an event, in steps.
+/// The time since an event, in steps. A new step is a breaking change, because programs label each
+/// one.
+///
+/// ```
+/// use fathom_du::groups::Age;
+/// use fathom_walk::FileTime;
+///
+/// let at = |sec| FileTime { sec, nsec: 0 };
+/// assert_eq!(Age::of(at(0), at(86_399)), Age::Day);
+/// assert_eq!(Age::of(at(1), at(0)), Age::Future);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Age {
     /// The event is in the future.
@@ -115,6 +126,20 @@ impl<'a> GroupKey<'a> {
 }
 
 /// Totals by group.
+///
+/// ```
+/// use fathom_du::groups::{GroupKey, Groups};
+/// use fathom_du::options::Measure;
+/// use fathom_du::totals::Totals;
+/// use fathom_walk::FileTime;
+///
+/// let mut groups = Groups::default();
+/// for (path, bytes) in [(&b"a.rs"[..], 10), (b"b.rs", 20), (b"c.md", 5)] {
+///     groups.add(GroupKey::of_extension(path), &Totals::one(bytes, FileTime::default()));
+/// }
+/// let sorted = groups.sorted(Measure::Usage);
+/// assert_eq!((sorted[0].0, sorted[0].1.bytes), (GroupKey::Extension(b"rs"), 30));
+/// ```
 #[derive(Debug, Default)]
 pub struct Groups {
     extensions: HashMap<Vec<u8>, Totals>,

@@ -7,7 +7,7 @@ use crate::threshold::Threshold;
 use fathom_text::human::BlockSize;
 use fathom_text::time::{TimeField, TimeStyle};
 
-/// The quantity that is summed up.
+/// The quantity that is summed up. A new one is a breaking change, because programs label each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Measure {
     /// Bytes allocated on disk: `st_blocks` * 512.
@@ -44,6 +44,18 @@ pub enum HardLinks {
 }
 
 /// The measured quantity, the entries that are measured, and the lines that are printed.
+///
+/// ```
+/// use fathom_du::options::{Measure, Options};
+/// use fathom_du::threshold::Threshold;
+///
+/// let options = Options {
+///     measure: Measure::Apparent,
+///     depth_max: Some(1),
+///     threshold: Threshold::parse(b"1M").ok(),
+///     ..Options::default()
+/// };
+/// ```
 #[derive(Debug, Default)]
 pub struct Options {
     /// The quantity that is summed up.

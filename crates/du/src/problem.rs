@@ -5,7 +5,17 @@ use fathom_text::strerror;
 use fathom_walk::Errno;
 
 /// An entry that could not be measured, or only in part.
+///
+/// ```
+/// use fathom_du::problem::Problem;
+/// use fathom_text::quote::Charset;
+/// use fathom_walk::Errno;
+///
+/// let problem = Problem::ReadDirectory(b"a b", Errno::ACCESS);
+/// assert_eq!(problem.message(Charset::Utf8), b"cannot read directory 'a b': Permission denied");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem<'a> {
     /// The entry's metadata is not available. `None` for a dangling symbolic link, where GNU du
     /// names no cause.

@@ -15,6 +15,41 @@ use crate::totals::Totals;
 use crate::visitor::DuVisitor;
 
 /// A run over recorded trees. The caller calls its functions in the order of the record.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_du::options::Options;
+/// use fathom_du::problem::Problem;
+/// use fathom_du::replay::Replay;
+/// use fathom_du::scan::{Line, Operand, Report};
+/// use fathom_walk::Meta;
+///
+/// /// Keeps the lines of directories: allocated bytes and the path.
+/// #[derive(Default)]
+/// struct Lines(Vec<(u64, String)>);
+///
+/// impl Report for Lines {
+///     fn next_operand(&mut self, _wait: bool) -> Operand {
+///         Operand::End
+///     }
+///     fn line(&mut self, line: &Line<'_>) {
+///         self.0.push((line.totals.bytes, String::from_utf8_lossy(line.path).into_owned()));
+///     }
+///     fn problem(&mut self, _problem: &Problem<'_>) {}
+///     fn message(&mut self, _message: &[u8]) {}
+/// }
+///
+/// let meta = |ino, blocks, mode| Meta { ino, blocks, mode, nlink: 1, ..Meta::default() };
+/// let mut lines = Lines::default();
+/// let mut replay = Replay::new(Arc::new(Options::default()), None, &mut lines);
+/// replay.enter(b"top", true, &meta(1, 8, 0o40_755), None);
+/// replay.enter(b"sub", false, &meta(2, 8, 0o40_755), None);
+/// replay.entry(b"file", Ok(&meta(3, 16, 0o100_644)));
+/// replay.leave(None);
+/// replay.leave(None);
+/// assert_eq!(replay.end().bytes, 32 * 512);
+/// assert_eq!(lines.0, [(24 * 512, "top/sub".to_owned()), (32 * 512, "top".to_owned())]);
+/// ```
 pub struct Replay<'r, R> {
     visitor: DuVisitor,
     accumulator: Accumulator<'r, R>,
@@ -127,8 +162,8 @@ impl<'r, R: Report> Replay<'r, R> {
         }
     }
 
-    /// Records that the current directory has an entry, counted or not. Returns false in a skipped
-    /// directory.
+    /// Records that the current directory has an entry, counted or not. Returns false in a
+    /// directory that is skipped.
     fn finds_entry(&mut self) -> bool {
         let counted = self.skipped_dirs == 0;
         if counted {

@@ -90,7 +90,7 @@ pub struct ScanOutcome {
     pub summary: Summary,
 }
 
-/// Measures the operands that `report` returns.
+/// Measures the operands that `report` returns. The README of this crate has an example.
 ///
 /// `watch` is called every few milliseconds; [`Progress::measured`] is the number of bytes found so
 /// far.
@@ -292,13 +292,13 @@ impl<R: Report> Consumer<ScanItem> for ScanConsumer<'_, R> {
                 self.start_root();
                 self.report_missing_operand(errno);
             }
-            Operation::Access | Operation::Stat => {
-                let name = name.unwrap_or(node.name()).to_bytes();
-                self.accumulator.report_inaccessible(name, Some(errno));
-            }
             Operation::Open => self.accumulator.report_problem(|path| Problem::ReadDirectory(path, errno)),
             Operation::Read | Operation::Reopen => self.read_error = Some(errno),
             Operation::Descend => self.report_loop(node),
+            _ => {
+                let name = name.unwrap_or(node.name()).to_bytes();
+                self.accumulator.report_inaccessible(name, Some(errno));
+            }
         }
     }
 

@@ -4,6 +4,15 @@
 use fathom_text::number::{self, NumberError};
 
 /// A lower limit, or, if the argument is negative, an upper limit of its absolute value.
+///
+/// ```
+/// use fathom_du::threshold::{Threshold, ThresholdError};
+///
+/// let at_least = Threshold::parse(b"10K").unwrap();
+/// assert!(at_least.admits(10 * 1024) && !at_least.admits(0));
+/// assert!(Threshold::parse(b"-10K").unwrap().admits(0));
+/// assert_eq!(Threshold::parse(b"-0"), Err(ThresholdError::NegativeZero));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// Admits this value and larger ones.
@@ -14,6 +23,7 @@ pub enum Threshold {
 
 /// The reason why a threshold is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ThresholdError {
     /// The argument is not a number, or out of range.
     Number(NumberError),

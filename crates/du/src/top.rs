@@ -64,6 +64,22 @@ pub fn file_type(line: &Line<'_>) -> FileType {
 ///
 /// Among entries of equal size, the ones with the smaller paths in byte order are kept. So the
 /// directory of a kept entry is kept too: it is at least as large and has a shorter path.
+///
+/// ```
+/// use fathom_du::options::Measure;
+/// use fathom_du::scan::Line;
+/// use fathom_du::top::Top;
+/// use fathom_du::totals::Totals;
+///
+/// let mut top = Top::new(Measure::Usage, 2);
+/// for (path, bytes) in [(&b"a/x"[..], 1), (b"a/y", 3), (b"a", 4)] {
+///     let totals = Totals { bytes, inodes: 1, ..Totals::EPOCH };
+///     let (depth, is_dir) = (usize::from(path.len() > 1), path.len() == 1);
+///     top.add(&Line { path, depth, totals: &totals, own: &totals, meta: None, is_dir });
+/// }
+/// let paths: Vec<_> = top.take_sorted().into_iter().map(|entry| entry.path).collect();
+/// assert_eq!(paths, [&b"a"[..], b"a/y"]);
+/// ```
 #[derive(Debug)]
 pub struct Top {
     measure: Measure,

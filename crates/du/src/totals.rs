@@ -3,6 +3,15 @@
 use fathom_walk::FileTime;
 
 /// The totals of one or more entries.
+///
+/// ```
+/// use fathom_du::totals::Totals;
+/// use fathom_walk::FileTime;
+///
+/// let mut totals = Totals::one(4096, FileTime { sec: 7, nsec: 0 });
+/// totals.add(&Totals::one(512, FileTime { sec: 5, nsec: 0 }));
+/// assert_eq!((totals.bytes, totals.inodes, totals.newest.sec), (4608, 2, 7));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Disk usage or apparent size. Saturates at `u64::MAX`.

@@ -26,7 +26,7 @@ pub struct Row {
     pub totals: Totals,
 }
 
-/// The content of a row.
+/// The content of a row. The set is closed: a row stands for one entry, or for the rest of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowContent {
     /// An entry, and the offset in its path at which the name relative to the parent row begins.
@@ -39,6 +39,27 @@ pub enum RowContent {
 /// even one entry needs more.
 ///
 /// `total` is the total of all operands.
+///
+/// ```
+/// use fathom_du::options::Measure;
+/// use fathom_du::top::TopEntry;
+/// use fathom_du::totals::Totals;
+/// use fathom_du::tree::{RowContent, rows};
+/// use fathom_walk::FileType;
+///
+/// let totals = |bytes, inodes| Totals { bytes, inodes, ..Totals::EPOCH };
+/// let entry = |path: &[u8], depth, file_type, totals, own| {
+///     TopEntry { path: path.to_vec(), operand: 0, depth, file_type, totals, own }
+/// };
+/// // The directory has two files, of which one is among the largest entries.
+/// let entries = [
+///     entry(b"a", 0, FileType::Directory, totals(10, 3), totals(0, 1)),
+///     entry(b"a/x", 1, FileType::Regular, totals(7, 1), totals(7, 1)),
+/// ];
+/// let rows = rows(Measure::Usage, &entries, &entries[0].totals, 3);
+/// assert_eq!(rows.iter().map(|row| row.level).collect::<Vec<_>>(), [0, 1, 1]);
+/// assert_eq!((&rows[2].content, rows[2].totals.bytes), (&RowContent::Rest, 3));
+/// ```
 #[must_use]
 pub fn rows(measure: Measure, entries: &[TopEntry], total: &Totals, rows_max: usize) -> Vec<Row> {
     let parents = parents(entries);

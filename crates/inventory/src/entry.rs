@@ -1,8 +1,19 @@
 //! An entry as it is printed, and the interface for values that take further system calls.
 
-use fathom_walk::{FileTime, FileType, Meta};
+use fathom_walk::{FileType, Meta};
 
 /// An entry of the walk, in borrowed parts: the path is joined only where it is printed.
+///
+/// ```
+/// use fathom_inventory::{Entry, type_letter};
+/// use fathom_walk::FileType;
+///
+/// let file_type = FileType::Fifo;
+/// let entry = Entry { dir: b"a/", name: b"b", root_len: 2, depth: 1, file_type, meta: None };
+/// let mut path = Vec::new();
+/// entry.write_path(&mut path);
+/// assert_eq!((&path[..], type_letter(entry.file_type())), (&b"a/b"[..], b'p'));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// The path of its directory, as it is reported; empty for a starting point.
@@ -63,6 +74,7 @@ pub(crate) fn type_of(letter: &[u8]) -> FileType {
 
 /// The file that a symbolic link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkTarget {
     /// A file of this type.
     Type(FileType),
@@ -97,12 +109,6 @@ pub trait Lookup {
 
     /// Returns the security context of `entry`.
     fn context(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
-        let _ = entry;
-        None
-    }
-
-    /// Returns the creation time of `entry`, where the filesystem records it.
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
         let _ = entry;
         None
     }

@@ -24,6 +24,22 @@ pub use self::when::{FORMS, PointInTime, TimeError};
 
 /// The tests that an entry has to pass to be listed. Without any test, every entry is listed. Tests
 /// of different kinds must all hold.
+///
+/// ```
+/// use fathom_inventory::filter::{Filter, SizeTest, TypeSet};
+/// use fathom_text::quote::Charset;
+/// use fathom_walk::{Fields, FileType, Meta};
+///
+/// let mut filter = Filter::default();
+/// filter.add_name(b"*.rs", Charset::Utf8);
+/// filter.add_types(TypeSet::parse(b"f").unwrap());
+/// filter.add_size(SizeTest::parse(b"+1K").unwrap());
+/// assert!(filter.matches_name(b"a.rs", 1) && filter.matches_type(FileType::Regular));
+/// // Metadata is needed for the size alone.
+/// assert_eq!(filter.fields(), Some(Fields::SIZE));
+/// let meta = Meta { size: 2000, mode: 0o100_644, ..Meta::default() };
+/// assert!(filter.matches_meta(&meta) && !filter.matches_meta(&Meta { size: 1024, ..meta }));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     types: Option<TypeSet>,

@@ -24,6 +24,23 @@ use crate::entry::{Entry, LinkTarget, Lookup, type_letter};
 use crate::owners::{OwnerKind, Owners};
 
 /// A parsed format.
+///
+/// ```
+/// use fathom_inventory::format::PrintFormat;
+/// use fathom_inventory::{Entry, Owners};
+/// use fathom_text::time::Zone;
+/// use fathom_walk::{Fields, FileType, Meta};
+///
+/// let format = PrintFormat::parse(b"%s %p\\n", &Zone::UTC).unwrap();
+/// assert_eq!(format.fields(), Some(Fields::SIZE));
+/// let meta = Meta { size: 7, ..Meta::default() };
+/// let (file_type, meta) = (FileType::Regular, Some(&meta));
+/// let entry = Entry { dir: b"a", name: b"b", root_len: 1, depth: 1, file_type, meta };
+/// let mut out = Vec::new();
+/// format.write(&entry, &Owners::default(), &mut (), &mut out);
+/// assert_eq!(out, b"7 a/b\n");
+/// assert!(PrintFormat::parse(b"%", &Zone::UTC).is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct PrintFormat {
     pieces: Vec<FormatPiece>,
@@ -194,6 +211,7 @@ impl PrintField {
             PrintField::Meta(field) => Some(field.fields()),
             PrintField::Filesystem => Some(Fields::IDENTITY),
             PrintField::Time(TimeKind::Mtime | TimeKind::Atime | TimeKind::Ctime, _) => Some(Fields::TIMES),
+            PrintField::Time(TimeKind::Btime, _) => Some(Fields::BIRTH),
             _ => None,
         }
     }
@@ -235,8 +253,7 @@ impl PrintField {
             PrintField::Filesystem => write(lookup.filesystem(entry)),
             PrintField::Context => write(lookup.context(entry)),
             PrintField::Time(which, format) => {
-                let stamp = which.of(entry.meta).or_else(|| which.is_btime().then(|| lookup.btime(entry))?);
-                stamp.into_iter().for_each(|stamp| format.write(stamp, out));
+                which.of(entry.meta).into_iter().for_each(|stamp| format.write(stamp, out));
             }
             // These values are not plain text; `PrintFormat::write` prints them.
             PrintField::Depth | PrintField::Meta(_) => {}

@@ -118,6 +118,18 @@ impl DirRules {
 }
 
 /// All rules that apply in one directory. The first rule that matches an entry decides.
+///
+/// ```
+/// use fathom_inventory::ignores::{DirRules, IgnoreRules, RuleStack};
+///
+/// let (rules, malformed) = IgnoreRules::parse(b"*.o\n!keep.o\ntarget/\n");
+/// assert!(malformed.is_none());
+/// let top = DirRules { gitignore: Some(rules), is_repository: true, ..DirRules::default() };
+/// // The path of the top of the walk is empty.
+/// let stack = RuleStack::new(&[(0, &top)], None);
+/// assert!(stack.leaves_out(b"a.o", false) && stack.leaves_out(b"target", true));
+/// assert!(!stack.leaves_out(b"keep.o", false));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RuleStack<'a>(Vec<(usize, &'a IgnoreRules)>);
 

@@ -13,6 +13,18 @@ use crate::replay::ReplayEntry;
 use crate::store::OptionalValues;
 
 /// Writes entries as JSON objects.
+///
+/// ```
+/// use fathom_inventory::Entry;
+/// use fathom_inventory::json::JsonWriter;
+/// use fathom_walk::FileType;
+///
+/// let file_type = FileType::Regular;
+/// let entry = Entry { dir: b"a", name: b"b", root_len: 1, depth: 1, file_type, meta: None };
+/// let mut out = Vec::new();
+/// JsonWriter::new().write(&entry, &mut out);
+/// assert_eq!(out, b"{\"path\":\"a/b\",\"type\":\"f\"}\n");
+/// ```
 #[derive(Clone, Debug)]
 pub struct JsonWriter {
     /// RFC 3339, in UTC.
@@ -36,16 +48,16 @@ impl JsonWriter {
     /// Appends `entry` as an object and a line break. Members are `path`, `type` (find's letter)
     /// and, if the metadata is known, `size` (bytes), `blocks` (of 512 bytes), `mode` (permission
     /// bits, in octal, as text), `uid`, `gid`, `nlink`, `ino`, `dev` (`"major:minor"`), `mtime`,
-    /// `atime`, `ctime` and `btime`. The creation time is the argument `btime`.
+    /// `atime`, `ctime` and `btime`, and `attributes` (letters of lsattr(1)), if it has any.
     ///
     /// A path that is not UTF-8 has replacement characters, and `path_bytes` has all its bytes in
     /// hexadecimal. A time that is unknown or beyond the calendar of 32-bit years is null.
-    pub fn write(&self, entry: &Entry<'_>, btime: Option<FileTime>, out: &mut Vec<u8>) {
-        self.write_known(&ReplayEntry { btime, ..ReplayEntry::new(*entry) }, out);
+    pub fn write(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        self.write_known(&ReplayEntry::new(*entry), out);
     }
 
     /// Appends an entry of an inventory. The object has the members of [`JsonWriter::write`] and
-    /// then, where the inventory has them, `attributes`, `project`, `xattrs` and `acl`,
+    /// then, where the inventory has them, `project`, `xattrs` and `acl`,
     /// `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic link, and the
     /// `state` of a directory.
     pub fn write_known(&self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
@@ -61,12 +73,7 @@ impl JsonWriter {
         out.extend_from_slice(b"\",\"type\":\"");
         out.extend_from_slice(&[type_letter(entry.file_type()), b'"']);
         if let Some(meta) = entry.meta {
-            self.write_meta(meta, item.btime, out);
-        }
-        if let Some(attributes) = item.attributes {
-            member("attributes", out);
-            let mut text = [0; Attributes::TEXT_BYTES_MAX];
-            [b"\"", attributes.text(&mut text), b"\""].iter().for_each(|part| out.extend_from_slice(part));
+            self.write_meta(meta, out);
         }
         if let Some(optional_values) = item.optional_values {
             write_optional(optional_values, out);
@@ -84,7 +91,7 @@ impl JsonWriter {
         out.extend_from_slice(b"}\n");
     }
 
-    fn write_meta(&self, meta: &Meta, btime: Option<FileTime>, out: &mut Vec<u8>) {
+    fn write_meta(&self, meta: &Meta, out: &mut Vec<u8>) {
         member("size", out);
         write_decimal(meta.size, out);
         number("blocks", meta.blocks, out);
@@ -102,7 +109,12 @@ impl JsonWriter {
         out.push(b'"');
         let times = [("mtime", meta.mtime), ("atime", meta.atime), ("ctime", meta.ctime)];
         times.into_iter().for_each(|(name, stamp)| self.write_time(name, Some(stamp), out));
-        self.write_time("btime", btime, out);
+        self.write_time("btime", meta.btime, out);
+        if let Some(attributes) = meta.attributes {
+            member("attributes", out);
+            let mut text = [0; Attributes::TEXT_BYTES_MAX];
+            [b"\"", attributes.text(&mut text), b"\""].iter().for_each(|part| out.extend_from_slice(part));
+        }
     }
 
     fn write_time(&self, name: &str, stamp: Option<FileTime>, out: &mut Vec<u8>) {
@@ -187,14 +199,14 @@ fn write_char(c: char, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_walk::FileType;
+    use fathom_walk::{Fields, FileType};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>, btime: Option<FileTime>) -> String {
+    fn written(dir: &[u8], name: &[u8], meta: Option<&Meta>) -> String {
         let entry = Entry { dir, name, root_len: 0, depth: 1, file_type: FileType::Unknown, meta };
         let mut out = b"before".to_vec();
-        JsonWriter::new().write(&entry, btime, &mut out);
+        JsonWriter::new().write(&entry, &mut out);
         String::from_utf8(out).unwrap().strip_prefix("before").unwrap().to_owned()
     }
 
@@ -216,29 +228,31 @@ mod tests {
             btime: None,
             mount_root: None,
             attributes: None,
+            fields: Fields::ALL,
         };
         let expected = "{\"path\":\"a/b\",\"type\":\"f\",\"size\":-1,\"blocks\":8,\"mode\":\"4755\",\"uid\":1000,\
             \"gid\":4294967295,\"nlink\":2,\"ino\":7,\"dev\":\"259:3\",\"mtime\":\"1970-01-01T00:00:00.000000005Z\",\
             \"atime\":\"1969-12-31T23:59:59.000000005Z\",\"ctime\":null,\"btime\":null}\n";
-        assert_eq!(written(b"a", b"b", Some(&meta), None), expected);
-        let btime = written(b"a", b"b", Some(&meta), Some(stamp(1)));
+        assert_eq!(written(b"a", b"b", Some(&meta)), expected);
+        let btime = written(b"a", b"b", Some(&Meta { btime: Some(stamp(1)), ..meta }));
         assert!(btime.contains("\"btime\":\"1970-01-01T00:00:01.000000005Z\"}"), "{btime}");
     }
 
     #[test]
     fn an_entry_without_metadata_has_path_and_type() {
-        assert_eq!(written(b"", b".", None, None), "{\"path\":\".\",\"type\":\"U\"}\n");
+        assert_eq!(written(b"", b".", None), "{\"path\":\".\",\"type\":\"U\"}\n");
     }
 
     #[test]
     fn bytes_that_are_no_text_are_in_a_member_of_their_own() {
         let expected =
             "{\"path\":\"a/\u{fffd}\\u0000\\u009b\",\"path_bytes\":\"612fff00c29b\",\"type\":\"U\"}\n";
-        assert_eq!(written(b"a", b"\xff\0\xc2\x9b", None, None), expected);
+        assert_eq!(written(b"a", b"\xff\0\xc2\x9b", None), expected);
     }
 
     #[test]
     fn links_and_directories_say_more() {
+        let meta = Meta { attributes: Some(Attributes::APPEND), ..Meta::default() };
         let item = |link, state| {
             let entry = Entry {
                 dir: b"",
@@ -246,10 +260,9 @@ mod tests {
                 root_len: 1,
                 depth: 0,
                 file_type: FileType::Symlink,
-                meta: None,
+                meta: Some(&meta),
             };
             let mut out = Vec::new();
-            let attributes = Some(Attributes::APPEND);
             let optional_values = OptionalValues {
                 project: Some(3),
                 xattrs: Some("user.\"".into()),
@@ -257,7 +270,6 @@ mod tests {
                 ..OptionalValues::default()
             };
             let item = ReplayEntry {
-                attributes,
                 optional_values: Some(&optional_values),
                 link,
                 state,
@@ -291,7 +303,7 @@ mod tests {
             let [dev, ino, blocks, nlink] = numbers;
             let mtime = FileTime { sec, nsec };
             let meta = Meta { dev, ino, size, blocks, mode, nlink, uid, gid, mtime, ..Meta::default() };
-            let text = written(b"", &name, Some(&meta), None);
+            let text = written(b"", &name, Some(&meta));
             prop_assert!(text.ends_with('\n') && !text.trim_end_matches('\n').contains(char::is_control), "{}", text);
             let object: Value = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(&object["path"], &json!(String::from_utf8_lossy(&name)));

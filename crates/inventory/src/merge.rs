@@ -29,6 +29,21 @@ const CHUNK_ROWS: usize = 1024;
 /// # Errors
 /// If an inventory is damaged, if `out` or its `.part` exists, is being written by another process
 /// or cannot be written, or once `stop` is set. `out` does not exist then.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use fathom_inventory::merge::merge;
+/// use fathom_inventory::store::Inventory;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let both = [Inventory::open(&out)?, Inventory::open(&out)?];
+/// let merged = merge(&both, &temp.path().join("all.inv"), &AtomicBool::new(false), &mut |_| ())?;
+/// assert_eq!(merged.entries, 2 * both[0].manifest().entries);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn merge(
     inventories: &[Inventory],
     out: &Path,

@@ -27,6 +27,16 @@ pub trait NameService: Debug + Send + Sync {
 }
 
 /// The names of owners by ID; empty by default.
+///
+/// ```
+/// use fathom_inventory::{OwnerKind, Owners};
+///
+/// let owners = Owners::read();
+/// let mut out = Vec::new();
+/// // An ID without a name is written as a number.
+/// owners.write(OwnerKind::User, u32::MAX - 7, &mut out);
+/// assert_eq!(out, (u32::MAX - 7).to_string().as_bytes());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     users: HashMap<u32, Vec<u8>>,

@@ -17,7 +17,7 @@ use crate::top::{QueryError, UsageSum, span};
 
 pub use span::Span;
 
-/// The part of an inventory that a path refers to.
+/// The part of an inventory that a path refers to. The set is closed.
 #[derive(Clone, Debug)]
 pub enum UsageTarget {
     /// A directory, with everything below it.
@@ -40,6 +40,25 @@ pub struct UsageRoot {
 ///
 /// # Errors
 /// If the inventory has no such path, or is damaged.
+///
+/// ```
+/// use fathom_inventory::store::Inventory;
+/// use fathom_inventory::usage::{UsageTarget, directories, find};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let UsageTarget::Directory(top) = find(&inventory, b"src")? else { unreachable!() };
+/// let mut sums = Vec::new();
+/// directories(&inventory, &top, Some(0), true, |dir| {
+///     sums.push((dir.path.clone(), dir.all.entries));
+/// })?;
+/// assert_eq!(sums, [(b"src".to_vec(), inventory.manifest().entries)]);
+/// assert!(matches!(find(&inventory, b"src/lib.rs")?, UsageTarget::File(_)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn find(inventory: &Inventory, path: &[u8]) -> Result<UsageTarget, QueryError> {
     let absent = match span::find(inventory, path) {
         Ok(span) => return Ok(UsageTarget::Directory(top(inventory, span)?)),

@@ -9,16 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use fathom_inventory::Owners;
-use fathom_inventory::scan::{Observer, Problem, Scan, scan};
+use fathom_inventory::scan::{Scan, scan};
 use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
-use fathom_walk::{ConcurrencyHints, Model, Progress};
-
-struct IgnoreEvents;
-
-impl Observer for IgnoreEvents {
-    fn progress(&mut self, _progress: Progress) {}
-    fn problem(&mut self, _problem: &Problem) {}
-}
+use fathom_walk::Model;
 
 /// Makes a tree with values for every column, and an inventory of it.
 fn inventory(top: &Path) -> PathBuf {
@@ -38,26 +31,14 @@ fn inventory(top: &Path) -> PathBuf {
     std::os::unix::fs::symlink("directory-0", tree.join("symlink")).unwrap();
     let root = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
     let options = Scan {
-        hints: ConcurrencyHints::default(),
-        in_flight_max: None,
-        rate: None,
         checkpoint_entries: u64::MAX,
-        mode: None,
         roots: vec![root(&tree), root(&top.join("missing"))],
         choice: Model::Sync,
-        threads: None,
-        one_file_system: false,
-        exclusions: Default::default(),
-        selector: |_| None,
-        optional_columns: fathom_inventory::store::OptionalColumns::default(),
         owners: Owners::read(),
-        deadline: None,
-        since: None,
-        options: Default::default(),
-        stop: Default::default(),
+        ..Scan::default()
     };
     let directory = top.join("made.inv");
-    scan(&options, &directory, &mut IgnoreEvents).unwrap();
+    scan(&options, &directory, &mut ()).unwrap();
     directory
 }
 

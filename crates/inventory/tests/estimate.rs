@@ -16,7 +16,7 @@ use fathom_inventory::estimate::{
     Basis, Budget, EstimateRange, Survey, SurveyOutcome, TreeEstimate, estimate,
 };
 use fathom_inventory::scan::{Observer, Problem};
-use fathom_walk::{ConcurrencyHints, Model, Progress};
+use fathom_walk::Progress;
 
 struct PanicOnProblem;
 
@@ -32,15 +32,10 @@ fn survey(root: &Path, budget: Budget, seed: u64) -> Survey {
     Survey {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
         budget,
-        choice: Model::Auto,
         threads: Some(2),
-        hints: ConcurrencyHints::default(),
-        in_flight_max: None,
-        rate: None,
-        one_file_system: false,
         largest: 5,
         seed,
-        stop: Default::default(),
+        ..Survey::default()
     }
 }
 

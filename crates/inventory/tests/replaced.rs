@@ -10,11 +10,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use fathom_inventory::Owners;
 use fathom_inventory::export::{ExportFormat, ExportOptions, export};
-use fathom_inventory::scan::{Exclusions, Observer, Problem, Scan, Selection, resume, scan};
+use fathom_inventory::scan::{Observer, Problem, Scan, Selection, resume, scan};
 use fathom_inventory::store::Inventory;
-use fathom_walk::{ConcurrencyHints, Model, Names, Node, Progress};
+use fathom_walk::{Model, Names, Node, Progress};
 
 /// Whether workers may read directories below the root.
 #[derive(Debug, Default)]
@@ -74,21 +73,9 @@ fn options(root: &Path, selects: bool) -> Scan {
     Scan {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
         choice: Model::Sync,
-        threads: None,
-        hints: ConcurrencyHints::default(),
-        in_flight_max: None,
-        rate: None,
-        one_file_system: false,
-        exclusions: Exclusions::default(),
         selector: if selects { |_| Some(Arc::new(BlockBelowRoot)) } else { |_| None },
-        optional_columns: fathom_inventory::store::OptionalColumns::default(),
-        owners: Owners::default(),
-        deadline: None,
-        since: None,
         checkpoint_entries: u64::MAX,
-        mode: None,
-        options: Default::default(),
-        stop: Arc::default(),
+        ..Scan::default()
     }
 }
 

@@ -27,6 +27,7 @@ const DIR_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 
 /// The policy for symbolic links in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Links {
     /// Links are followed if they stay below the directory. An absolute link does if its text
     /// begins with the path of the directory.

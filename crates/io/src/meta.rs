@@ -177,7 +177,20 @@ impl Attributes {
     }
 }
 
-/// The metadata of one inode. Fields that the call did not ask for are unspecified.
+/// The metadata of one inode. [`Meta::fields`] says which fields have values; the others are
+/// unspecified. [`Fields`] names those that every call fills.
+///
+/// ```
+/// use fathom_io::{Fields, Follow, sys};
+///
+/// let meta = sys::stat(sys::CWD, c"Cargo.toml", Follow::No, Fields::SIZE)?;
+/// assert!(meta.has(Fields::SIZE) && !meta.has(Fields::TIMES));
+/// // procfs does not store times of creation.
+/// let all = Fields::TIMES.union(Fields::BIRTH);
+/// let meta = sys::stat(sys::CWD, c"/proc/self/stat", Follow::No, all)?;
+/// assert!(meta.has(Fields::TIMES) && !meta.has(Fields::BIRTH));
+/// # Ok::<(), fathom_io::Errno>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Meta {
     /// Device number of the filesystem (`st_dev`).
@@ -206,11 +219,20 @@ pub struct Meta {
     pub btime: Option<FileTime>,
     /// Whether the inode is the root of a mount. `None` if the kernel does not report it.
     pub mount_root: Option<bool>,
-    /// Attributes. `None` if the call or the filesystem does not report any.
+    /// Attributes. `None` if the call did not ask for them or the filesystem does not report any.
     pub attributes: Option<Attributes>,
+    /// The fields that the call asked for and the filesystem reported (`stx_mask` of statx(2)).
+    pub fields: Fields,
 }
 
 impl Meta {
+    /// Returns whether all of `fields` have values. [`Fields::LOCAL`] and [`Fields::FRESH`] are no
+    /// values and never in [`Meta::fields`].
+    #[must_use]
+    pub const fn has(&self, fields: Fields) -> bool {
+        self.fields.contains(fields)
+    }
+
     /// Returns the file type.
     #[must_use]
     pub fn file_type(&self) -> FileType {
@@ -270,6 +292,12 @@ impl Fields {
         Self(self.0 | other.0)
     }
 
+    /// Returns the intersection of both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Returns whether this set contains all fields of `other`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -294,6 +322,11 @@ mod tests {
         for other in [&b""[..], b"I", b"i-", b"--", b"i a", b"\xff"] {
             assert_eq!(Attributes::from_text(other), None, "{other:?}");
         }
+    }
+
+    #[test]
+    fn the_set_of_fields_is_in_the_padding_of_the_metadata() {
+        assert_eq!((size_of::<Meta>(), align_of::<Meta>()), (128, 8));
     }
 
     #[test]

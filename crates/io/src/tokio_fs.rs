@@ -245,6 +245,7 @@ async fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -
         // The prefix in /proc is a link and adds bytes to the path. Repeat the call without it.
         Err(Errno::LOOP | Errno::NAMETOOLONG) => {
             crate::sys::stat(at, name, follow, Fields::ALL.union(fields))
+                .map(|meta| Meta { fields: meta.fields.intersection(fields), ..meta })
         }
         metadata => metadata,
     }
@@ -270,10 +271,10 @@ async fn metadata(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta,
 async fn statx(path: PathBuf, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let path = CString::new(path.into_os_string().into_vec()).map_err(|_| Errno::INVAL)?;
     // std does not set AT_STATX_DONT_SYNC, and asks for all fields.
-    let fields = Fields::ALL.union(Fields::FRESH).union(fields);
-    let call = move || crate::sys::stat(CWD, &path, follow, fields);
+    let all = Fields::ALL.union(Fields::FRESH).union(fields);
+    let call = move || crate::sys::stat(CWD, &path, follow, all);
     let meta = tokio::task::spawn_blocking(call).await.map_err(|_| Errno::IO)??;
-    Ok(Meta { mount_root: None, ..meta })
+    Ok(Meta { mount_root: None, fields: meta.fields.intersection(fields), ..meta })
 }
 
 /// Reads names on the pool, through a duplicate of the descriptor. Makes the call on this thread if
@@ -327,6 +328,7 @@ fn stamp_of(time: SystemTime) -> FileTime {
 fn meta(metadata: &Metadata, fields: Fields) -> Meta {
     let created = if fields.contains(Fields::BIRTH) { metadata.created().ok() } else { None };
     let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap_or(0) };
+    let reported = if created.is_some() { Fields::ALL.union(Fields::BIRTH) } else { Fields::ALL };
     Meta {
         dev: metadata.dev(),
         ino: metadata.ino(),
@@ -342,6 +344,7 @@ fn meta(metadata: &Metadata, fields: Fields) -> Meta {
         btime: created.map(stamp_of),
         mount_root: None,
         attributes: None,
+        fields: fields.intersection(reported),
     }
 }
 

@@ -34,6 +34,16 @@ pub type Coder = fn(&[u8]) -> io::Result<Vec<u8>>;
 ///
 /// # Errors
 /// The errors of `coder`.
+///
+/// ```
+/// use fathom_serve::compress::{gzip, smaller, zstd};
+///
+/// let coded = smaller(zstd, &[b'a'; 1000])?.expect("equal bytes become less");
+/// assert!(coded.len() < 100);
+/// // A body that would grow is sent as it is.
+/// assert_eq!(smaller(gzip, b"a")?, None);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn smaller(coder: Coder, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     coder(body).map(|coded| Some(coded).filter(|coded| coded.len() < body.len()))
 }

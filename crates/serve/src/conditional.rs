@@ -52,6 +52,21 @@ pub enum PreconditionOutcome {
 
 /// Evaluates all preconditions except `If-Range`, in the order of section 13.2.2. A malformed date
 /// is ignored (sections 13.1.3 and 13.1.4).
+///
+/// ```
+/// use fathom_serve::conditional::{
+///     PreconditionOutcome, Preconditions, Validators, evaluate, ranges_apply,
+/// };
+/// use http::Method;
+///
+/// let current = Validators { etag: Some(b"\"a\""), ..Validators::default() };
+/// let cached = Preconditions { if_none_match: Some(b"\"a\", \"b\""), ..Preconditions::default() };
+/// assert_eq!(evaluate(&Method::GET, &cached, &current), PreconditionOutcome::NotModified);
+/// let update = Preconditions { if_match: Some(b"\"old\""), ..Preconditions::default() };
+/// assert_eq!(evaluate(&Method::GET, &update, &current), PreconditionOutcome::PreconditionFailed);
+/// let resumed = Preconditions { if_range: Some(b"\"a\""), ..Preconditions::default() };
+/// assert!(ranges_apply(&Method::GET, &resumed, &current));
+/// ```
 #[must_use]
 pub fn evaluate(
     method: &Method,

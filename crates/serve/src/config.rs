@@ -17,6 +17,23 @@ use serde::Deserialize;
 pub use mount::MountConfig;
 
 /// The configuration of a whole server.
+///
+/// ```
+/// use fathom_serve::Config;
+///
+/// let config = Config::from_toml(r#"
+///     listen = ["127.0.0.1:8080"]
+///     site = { root = "public" }
+///     host = [{ names = ["example.org"], root = "www" }]
+/// "#)?;
+/// assert_eq!(config.host[0].names, ["example.org"]);
+/// config.check()?;
+/// let error = Config::from_toml("lisen = []").unwrap_err();
+/// assert!(error.to_string().contains("line 1, column 1"));
+/// let wrong = Config::from_toml("listen = ['example.org:80']")?;
+/// assert_eq!(wrong.check().unwrap_err().thing(), "listen[0]");
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct Config {

@@ -13,6 +13,15 @@ const YEAR_10000_S: u64 = 253_402_300_800;
 
 /// Parses a date in any of the three formats. Returns `None` for a malformed date and for years
 /// before 1970.
+///
+/// ```
+/// use fathom_serve::date::{last_modified, parse, value};
+///
+/// assert_eq!(parse(b"Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+/// assert_eq!(value(784_111_777).unwrap(), "Sun, 06 Nov 1994 08:49:37 GMT");
+/// // A time in the future is not sent.
+/// assert_eq!((last_modified(7, 8), last_modified(9, 8)), (Some(7), None));
+/// ```
 #[must_use]
 pub fn parse(value: &[u8]) -> Option<u64> {
     let date: HttpDate = std::str::from_utf8(value).ok()?.parse().ok()?;

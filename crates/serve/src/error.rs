@@ -6,6 +6,7 @@ use std::fmt;
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Op {
     /// Reading a configuration file, or parsing it.
     ReadConfig,

@@ -23,6 +23,15 @@ const DATED_FROM_S: i64 = 347_155_200;
 /// Modification time and size are the same for copies that keep times (`rsync -t`, `cp -p`, an
 /// unpacked archive), so servers that share a name agree on them. The inode number distinguishes a
 /// file that has replaced another with the same size and time, but differs between servers.
+///
+/// ```
+/// use fathom_serve::etag::{FileStamp, TagStrength};
+/// use fathom_serve::negotiate::Coding;
+///
+/// let stamp = FileStamp { mtime_s: 0x6000_0000, mtime_ns: 0, size: 16, inode: None };
+/// assert_eq!(stamp.tag(None, TagStrength::Strong), "\"60000000.0-10\"");
+/// assert_eq!(stamp.tag(Some(Coding::Gzip), TagStrength::Weak), "W/\"60000000.0-10-gzip\"");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     /// Modification time, in seconds since the epoch; the change time for a file that is not
@@ -89,6 +98,14 @@ impl FileStamp {
 }
 
 /// An entity tag.
+///
+/// ```
+/// use fathom_serve::etag::EntityTag;
+///
+/// let [strong, weak] = [&b"\"a\""[..], b"W/\"a\""].map(|text| EntityTag::parse(text).unwrap());
+/// assert!(strong.matches_weakly(weak) && !strong.matches_strongly(weak));
+/// assert_eq!(EntityTag::parse(b"a"), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag<'a> {
     /// Whether the tag is weak (`W/`).

@@ -158,6 +158,16 @@ pub struct Gauges {
 }
 
 /// The counters of all workers.
+///
+/// ```
+/// use fathom_serve::metrics::{Gauges, Metrics};
+///
+/// let metrics = Metrics::new(2);
+/// metrics.worker(0).unwrap().connection_opened();
+/// assert_eq!(metrics.connections(), 1);
+/// assert!(metrics.worker(2).is_none());
+/// assert!(metrics.render(&Gauges::default()).contains("fathom_build_info"));
+/// ```
 #[derive(Debug)]
 pub struct Metrics {
     workers: Vec<WorkerCounters>,

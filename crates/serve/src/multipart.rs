@@ -25,6 +25,15 @@ pub enum MultipartSegment {
 
 /// A body, as an iterator of its segments: for each range its header and the range, then the
 /// closing delimiter.
+///
+/// ```
+/// use fathom_serve::multipart::{Multipart, MultipartSegment};
+///
+/// let body = Multipart::new(vec![0..2, 8..10], 10, None, 7);
+/// assert_eq!(body.content_type(), "multipart/byteranges; boundary=0000000000000007");
+/// let ranges = body.filter(|segment| matches!(segment, MultipartSegment::Range(_)));
+/// assert_eq!(ranges.count(), 2);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Multipart {
     ranges: Vec<Range<u64>>,

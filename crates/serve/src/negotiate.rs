@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 /// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Coding {
     /// Brotli (RFC 7932).
     Br,
@@ -51,6 +52,14 @@ impl Coding {
 }
 
 /// The weights that `Accept-Encoding` gives to the supported codings (section 12.5.3).
+///
+/// ```
+/// use fathom_serve::negotiate::{AcceptedCodings, Coding};
+///
+/// let accepted = AcceptedCodings::parse(Some(b"gzip, br;q=0.5, zstd;q=0"));
+/// assert_eq!(accepted.best(&[Coding::Br, Coding::Zstd, Coding::Gzip]), Some(Coding::Gzip));
+/// assert_eq!(accepted.best(&[Coding::Zstd]), None);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AcceptedCodings {
     /// Weights in thousandths, in the order of [`Coding::ALL`].
@@ -96,6 +105,13 @@ impl AcceptedCodings {
 
 /// Returns whether `application/json` has a higher weight than `text/html` (section 12.5.1). With
 /// equal weights it is false, so a browser and `*/*` get HTML.
+///
+/// ```
+/// use fathom_serve::negotiate::{prefers_html, prefers_json};
+///
+/// assert!(prefers_json(Some(b"application/json")) && !prefers_json(Some(b"*/*")));
+/// assert!(prefers_html(Some(b"text/html, */*;q=0.1")) && !prefers_html(None));
+/// ```
 #[must_use]
 pub fn prefers_json(accept: Option<&[u8]>) -> bool {
     // Indexed by the specificity of the media range: `*/*`, `application/*`, `application/json`.

@@ -113,6 +113,14 @@ fn is_deceptive(symbol: char) -> bool {
 }
 
 /// Returns the error page of `status`. It contains no part of the request.
+///
+/// ```
+/// use fathom_serve::pages::{html, text};
+/// use http::StatusCode;
+///
+/// assert!(html(StatusCode::NOT_FOUND).contains("404 Not Found"));
+/// assert_eq!(text(StatusCode::NOT_FOUND), "404 Not Found\n");
+/// ```
 #[must_use]
 pub fn html(status: StatusCode) -> String {
     let title = title(status);

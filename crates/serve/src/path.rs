@@ -23,6 +23,15 @@ const PATH: &AsciiSet = &NAME.remove(b'/');
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
 /// The path of a request target.
+///
+/// ```
+/// use fathom_serve::path::{PathError, RequestTarget};
+///
+/// let target = RequestTarget::parse(b"/a%20b/").unwrap();
+/// assert_eq!((&target.path[..], target.is_dir), (&b"a b"[..], true));
+/// assert_eq!(RequestTarget::parse(b"/a/../b"), Err(PathError::NotFound));
+/// assert_eq!(RequestTarget::parse(b"/%zz"), Err(PathError::BadRequest));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTarget<'a> {
     /// The decoded path below the root, without a slash at either end; empty for the root itself.
@@ -35,6 +44,7 @@ pub struct RequestTarget<'a> {
 
 /// The reason why a target is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathError {
     /// 400: the target is malformed.
     BadRequest,
@@ -144,6 +154,13 @@ fn is_name(name: &[u8]) -> bool {
 
 /// Returns whether the dotfile policy covers a decoded path: a component begins with a dot. A first
 /// component `.well-known` (RFC 8615) is exempt, as it is meant to be requested.
+///
+/// ```
+/// use fathom_serve::path::is_hidden;
+///
+/// assert!(is_hidden(b".git/config") && is_hidden(b"a/.b"));
+/// assert!(!is_hidden(b".well-known/security.txt"));
+/// ```
 #[must_use]
 pub fn is_hidden(path: &[u8]) -> bool {
     let mut names = path.split(|byte| *byte == b'/');
@@ -153,6 +170,13 @@ pub fn is_hidden(path: &[u8]) -> bool {
 
 /// Formats a decoded path as the path of a URL. The result begins with exactly one slash: `//host`
 /// would name another host, and so would `/\host` to browsers.
+///
+/// ```
+/// use fathom_serve::path::{encode, encode_name};
+///
+/// assert_eq!(encode(b"//a b/c"), "/a%20b/c");
+/// assert_eq!(encode_name(b"a:b"), "a%3Ab");
+/// ```
 #[must_use]
 pub fn encode(path: &[u8]) -> String {
     let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
@@ -174,6 +198,13 @@ pub fn encode_name(name: &[u8]) -> String {
 ///
 /// The reference is relative (RFC 3986, section 4.2), so that a prefix that a proxy has removed is
 /// kept. It begins with an encoded name, `./` or `../`: it names neither a host nor a scheme.
+///
+/// ```
+/// use fathom_serve::path::location;
+///
+/// assert_eq!(location(b"docs", b"docs/", Some(b"x=1")), "docs/?x=1");
+/// assert_eq!(location(b"a/b", b"c", None), "../c");
+/// ```
 #[must_use]
 pub fn location(from: &[u8], to: &[u8], query: Option<&[u8]>) -> String {
     let ((from, _), (dir, name)) = (parent(from), parent(to));

@@ -28,6 +28,18 @@ pub enum Selection {
 /// there are more than `limit` ranges, satisfiable or not, or if their sum exceeds the size. Any
 /// range of an empty file selects the whole file: programs that request the first bytes of every
 /// file would otherwise get an error.
+///
+/// ```
+/// use fathom_serve::range::{Selection, content_range, select, unsatisfied};
+///
+/// assert_eq!(select(b"bytes=0-499", 1000, 8), Selection::One(0..500));
+/// assert_eq!(select(b"bytes=-1", 1000, 8), Selection::One(999..1000));
+/// assert_eq!(select(b"bytes=0-1, 8-9", 1000, 8), Selection::Many(vec![0..2, 8..10]));
+/// assert_eq!(select(b"bytes=1000-", 1000, 8), Selection::Unsatisfiable);
+/// assert_eq!(select(b"lines=1-2", 1000, 8), Selection::Whole);
+/// assert_eq!(content_range(&(0..500), 1000), "bytes 0-499/1000");
+/// assert_eq!(unsatisfied(1000), "bytes */1000");
+/// ```
 #[must_use]
 pub fn select(header: &[u8], size: u64, limit: usize) -> Selection {
     if size == 0 {

@@ -41,7 +41,7 @@ pub struct Report {
     pub notes: Vec<&'static str>,
 }
 
-/// The result of trying a system call.
+/// The result of trying a system call. The set is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallStatus {
     /// The call works as the server needs it.

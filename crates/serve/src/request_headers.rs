@@ -16,6 +16,18 @@ static REPEATED: HeaderValue = HeaderValue::from_static("");
 
 /// The values of the request headers. Repeated list headers are joined (RFC 9110, section 5.3),
 /// which is the only allocation.
+///
+/// ```
+/// use fathom_serve::request_headers::RequestHeaders;
+/// use http::{HeaderMap, HeaderValue, header};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.append(header::ACCEPT, HeaderValue::from_static("text/html"));
+/// headers.append(header::ACCEPT, HeaderValue::from_static("*/*"));
+/// let found = RequestHeaders::new(&headers);
+/// assert_eq!(found.accept.as_deref(), Some(&b"text/html, */*"[..]));
+/// assert!(found.range.is_none() && !found.host_is_ambiguous);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RequestHeaders<'a> {
     /// `Accept`.

@@ -24,6 +24,30 @@ use crate::config::{Config, SiteConfig};
 use crate::error::Error;
 
 /// The rules of a site.
+///
+/// ```
+/// use fathom_serve::Config;
+/// use fathom_serve::rules::Rules;
+///
+/// let config = Config::from_toml(r#"
+///     [site]
+///     redirects = [{ from = "/old/**", to = "/new/$1", status = 301 }]
+///     rewrites = [{ from = "/app/**", to = "/index.html" }]
+///     headers = [{ path = "*.js", set = { X-Test = "1" } }]
+///     deny = ["/private"]
+/// "#)?;
+/// let rules = Rules::new(&config.site, "site", false)?;
+/// let (status, location) = rules.redirects.find(b"/old/a", None).unwrap();
+/// assert!(status == 301 && location.as_bytes().ends_with(b"new/a"));
+/// assert_eq!(rules.rewrites.find(b"/app/x"), Some(b"/index.html".to_vec()));
+/// assert_eq!(rules.headers.resolve(b"/a.js").set.last().unwrap().1, "1");
+/// assert!(rules.access.denies(b"private/a") && !rules.access.denies(b"public"));
+/// // An error names the key.
+/// let config = Config::from_toml("[site]\nrewrites = [{ from = '[', to = '/' }]")?;
+/// let error = Rules::new(&config.site, "site", false).unwrap_err();
+/// assert_eq!(error.thing(), "site.rewrites[0].from");
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Access by path and by client address.

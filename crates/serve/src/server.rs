@@ -166,6 +166,31 @@ pub struct StartOptions<'a> {
 }
 
 /// A running server. Dropping it ends it at once.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::net::TcpStream;
+/// use std::time::Duration;
+/// use fathom_serve::Config;
+/// use fathom_serve::server::{Server, StartOptions};
+///
+/// let config = Config::from_toml(r#"
+///     listen = ["127.0.0.1:0"]
+///     workers = 1
+///     site = { root = "src" }
+/// "#)?;
+/// let warnings = Server::check(&config)?;
+/// let server = Server::start(&config, StartOptions::default())?;
+/// let url = &server.addresses()[0];
+/// let address = url.trim_start_matches("http://").trim_end_matches('/');
+/// let mut stream = TcpStream::connect(address)?;
+/// stream.write_all(b"GET /lib.rs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+/// let mut response = String::new();
+/// stream.read_to_string(&mut response)?;
+/// assert!(response.starts_with("HTTP/1.1 200 OK\r\n"));
+/// assert!(server.drain(Duration::from_secs(10)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Server {
     shared: Arc<SharedState>,
     control: watch::Sender<ControlState>,

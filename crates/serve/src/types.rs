@@ -40,6 +40,15 @@ impl fmt::Display for InvalidMediaType {
 impl std::error::Error for InvalidMediaType {}
 
 /// The media types of a site.
+///
+/// ```
+/// use fathom_serve::config::SiteConfig;
+/// use fathom_serve::types::MediaTypes;
+///
+/// let types = MediaTypes::new(&SiteConfig::default()).unwrap();
+/// assert_eq!(types.of(b"/a.png"), "image/png");
+/// assert_eq!(types.of(b"/a.unknown"), "application/octet-stream");
+/// ```
 #[derive(Clone, Debug)]
 pub struct MediaTypes {
     /// `Content-Type` values by extension in lower case.

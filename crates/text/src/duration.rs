@@ -23,6 +23,7 @@ const FRACTION_DIGITS: usize = 15;
 
 /// The reason why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DurationError {
     /// The text does not have the form `NUMBER UNIT [NUMBER UNIT ...]`.
     Form,
@@ -36,6 +37,15 @@ pub enum DurationError {
 /// # Errors
 /// [`DurationError::Form`] for any other text, including a number without a unit.
 /// [`DurationError::TooLong`] if the seconds do not fit into 64 bits.
+///
+/// ```
+/// use std::time::Duration;
+/// use fathom_text::duration::{DurationError, parse, parse_or_seconds};
+///
+/// assert_eq!(parse(b"1h30m"), Ok(Duration::from_secs(5400)));
+/// assert_eq!(parse(b"90"), Err(DurationError::Form));
+/// assert_eq!(parse_or_seconds(b"90"), Ok(Duration::from_secs(90)));
+/// ```
 pub fn parse(text: &[u8]) -> Result<Duration, DurationError> {
     if text.is_empty() {
         return Err(DurationError::Form);

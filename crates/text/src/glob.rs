@@ -11,6 +11,14 @@ use self::chars::Chars;
 use crate::quote::Charset;
 
 /// A compiled wildcard pattern with `*`, `?` or bracket expressions.
+///
+/// ```
+/// use fathom_text::glob::Glob;
+/// use fathom_text::quote::Charset;
+///
+/// let glob = Glob::new(b"*.[ch]", Charset::Utf8, false);
+/// assert!(glob.matches(b"a.c") && glob.matches(b"dir/a.h") && !glob.matches(b"a.cc"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Glob {
     bytes: Pattern,

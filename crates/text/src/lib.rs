@@ -16,6 +16,11 @@ pub mod time;
 
 /// Returns the C library's message for an error (strerror(3)), without the number that Rust
 /// appends.
+///
+/// ```
+/// let error = std::io::Error::from_raw_os_error(2);
+/// assert_eq!(fathom_text::strerror(error), b"No such file or directory");
+/// ```
 #[must_use]
 pub fn strerror(error: impl Into<std::io::Error>) -> Vec<u8> {
     let text = error.into().to_string();

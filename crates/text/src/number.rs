@@ -10,6 +10,7 @@ pub const SIZE_UNITS: &[u8] = b"kKmMGTPEZYRQ";
 
 /// The reason why a text is not a number that the option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NumberError {
     /// The text contains no number, or a number that the option does not accept.
     Invalid,
@@ -51,6 +52,17 @@ impl ParsedNumber {
 /// Parses `text` as a number from `min` to `max` with one of the units in `suffixes`. `iB` may
 /// follow the unit (powers of 1024, the default), or `B` or `D` (powers of 1000). A unit without a
 /// number counts as 1.
+///
+/// ```
+/// use fathom_text::number::{NumberError, SIZE_UNITS, read};
+///
+/// let size = read(b"0x10K", 0, i128::from(u64::MAX), SIZE_UNITS);
+/// assert_eq!((size.value, size.error), (16 * 1024, None));
+/// let kilo = read(b"2kB", 0, i128::from(u64::MAX), SIZE_UNITS);
+/// assert_eq!(kilo.value, 2000);
+/// assert_eq!(read(b"5x", 0, 10, SIZE_UNITS).error, Some(NumberError::BadSuffix));
+/// assert_eq!(NumberError::TooLarge.message("-d", b"9"), b"-d argument '9' too large");
+/// ```
 pub fn read(text: &[u8], min: i128, max: i128, suffixes: &[u8]) -> ParsedNumber {
     let start = text.iter().take_while(|&&b| is_space(b)).count();
     let negative = text.get(start) == Some(&b'-');
@@ -69,6 +81,13 @@ pub fn read(text: &[u8], min: i128, max: i128, suffixes: &[u8]) -> ParsedNumber 
 }
 
 /// Parses a number without units in `i64`'s range, as `--max-depth` takes it.
+///
+/// ```
+/// use fathom_text::number::{NumberError, read_plain};
+///
+/// assert_eq!(read_plain(b"-7"), Ok(-7));
+/// assert_eq!(read_plain(b"7K"), Err(NumberError::BadSuffix));
+/// ```
 pub fn read_plain(text: &[u8]) -> Result<i64, NumberError> {
     let reading = read(text, i64::MIN.into(), i64::MAX.into(), b"");
     match reading.error {
@@ -147,6 +166,15 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Appends `value` in decimal.
+///
+/// ```
+/// use fathom_text::number::{write_decimal, write_hex};
+///
+/// let mut out = Vec::new();
+/// write_decimal(-7, &mut out);
+/// write_hex(b"\xff\n", &mut out);
+/// assert_eq!(out, b"-7ff0a");
+/// ```
 pub fn write_decimal(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(DecimalBuffer::new().format(value).as_bytes());
 }

@@ -4,6 +4,12 @@ use std::collections::HashMap;
 
 /// Returns the names in the text of a passwd(5) or group(5) file by their ids. The lines of both
 /// files start with name, password and id; other lines are skipped.
+///
+/// ```
+/// let names = fathom_text::owners::names(b"root:x:0:0::/root:/bin/sh\n# comment\n");
+/// assert_eq!(names[&0], b"root");
+/// assert_eq!(names.len(), 1);
+/// ```
 #[must_use]
 pub fn names(text: &[u8]) -> HashMap<u32, Vec<u8>> {
     let mut names = HashMap::new();

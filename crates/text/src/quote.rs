@@ -19,7 +19,18 @@ pub enum Charset {
 }
 
 /// The form of a name in the output.
+///
+/// ```
+/// use fathom_text::quote::{Charset, NameStyle};
+///
+/// let mut out = Vec::new();
+/// NameStyle::of(true, false, Charset::Utf8).write(b"a\x1bb", &mut out);
+/// assert_eq!(out, br"'a'$'\033''b'");
+/// // A pipe gets the bytes.
+/// assert_eq!(NameStyle::of(false, false, Charset::Utf8), NameStyle::Literal);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum NameStyle {
     /// Raw bytes, for programs.
     #[default]
@@ -62,6 +73,12 @@ impl NameStyle {
 
 /// Escapes `text` for a terminal. Control characters other than line ends, tabs and NUL bytes,
 /// including C1 (ECMA-48), and bytes that are not UTF-8 become the escapes of [`quote`].
+///
+/// ```
+/// use fathom_text::quote::escape_controls;
+///
+/// assert_eq!(&escape_controls(b"a\x1b[31m\n")[..], b"a\\033[31m\n");
+/// ```
 #[must_use]
 pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
     let is_harmless = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | 0);
@@ -83,6 +100,15 @@ pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Quotes `name` in a form that a shell can read back: `'a b'`, `"it's"`, `'a'$'\n''b'`.
+///
+/// ```
+/// use fathom_text::quote::{Charset, quote, quoteaf, quotef, shell_escape};
+///
+/// assert_eq!(quoteaf(b"it's", Charset::Utf8), br#""it's""#);
+/// assert_eq!(shell_escape(b"plain", Charset::Utf8), b"plain");
+/// assert_eq!(quotef(b"a:b", Charset::Utf8), b"'a:b'");
+/// assert_eq!(quote(b"a\nb", Charset::Ascii), br"'a\nb'");
+/// ```
 pub fn quoteaf(name: &[u8], charset: Charset) -> Vec<u8> {
     if name.contains(&b'\'')
         && chars_or_bytes(name, charset).all(|piece| piece.fits_double_quotes(name.len()))

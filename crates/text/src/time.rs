@@ -12,7 +12,14 @@ pub use self::zone::Zone;
 use crate::keyword::{self, Ambiguity, Keyword, KeywordError, ValidWords};
 use crate::quote::{Charset, quote};
 
-/// The time stamp of an inode that an option selects.
+/// The time stamp of an inode that an option selects. The set is closed: the words of `du --time`.
+///
+/// ```
+/// use fathom_text::time::TimeField;
+///
+/// assert_eq!(TimeField::parse(b"status"), Ok(TimeField::Ctime));
+/// assert!(TimeField::parse(b"birth").is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TimeField {
     /// The last change of the contents (`--time` without a word).
@@ -52,6 +59,17 @@ const STYLES: [Keyword<&str>; 3] =
 /// The printed form of time stamps: a date(1) format, and the zone of the local times.
 ///
 /// Names of days and months are those of the C locale.
+///
+/// ```
+/// use fathom_text::time::{TimeStyle, Zone};
+///
+/// let zone = Zone::from_env(|name| (name == "TZ").then(|| b"CET-1".to_vec()));
+/// let style = TimeStyle::parse(b"+%F %T.%N %Z", zone).unwrap();
+/// let mut out = Vec::new();
+/// style.write(0, 5, &mut out).unwrap();
+/// assert_eq!(out, b"1970-01-01 01:00:00.000000005 CET");
+/// assert!(TimeStyle::parse(b"no", Zone::UTC).is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct TimeStyle {
     format: Format,

@@ -58,6 +58,19 @@ pub struct Sample {
 }
 
 /// Chooses the number of workers from samples.
+///
+/// ```
+/// use std::time::Duration;
+/// use fathom_walk::{Controller, Sample};
+///
+/// let mut controller = Controller::new(4, 256);
+/// assert_eq!(controller.workers(), 4);
+/// // Each call is a round trip to a server, and there are tasks for more workers.
+/// let elapsed = Duration::from_millis(10);
+/// let idle = elapsed * 4;
+/// let sample = Sample { elapsed, idle, remote: true, saturated: true, ..Sample::default() };
+/// assert!(controller.tick(sample) > 4);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Controller {
     cpus: usize,

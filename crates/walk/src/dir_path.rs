@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::node::Node;
 
-/// The path of the most recent directory.
+/// The path of the most recent directory, for visitors and consumers that print paths: one per
+/// worker or consumer.
 #[derive(Debug, Default)]
 pub struct DirPath {
     node: Option<Arc<Node>>,

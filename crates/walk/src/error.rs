@@ -6,6 +6,7 @@ use std::io;
 
 /// The operation that prevented or ended the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Op {
     /// Setting up the requested I/O model.
     StartModel,

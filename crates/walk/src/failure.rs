@@ -11,7 +11,14 @@ use fathom_io::Errno;
 use crate::node::Node;
 
 /// An operation whose failure does not end the walk.
+///
+/// ```
+/// use fathom_walk::Operation;
+///
+/// assert_eq!(Operation::Open.to_string(), "open directory");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Operation {
     /// Reading the metadata of a root, or of a directory that vanished after its name had been
     /// read.

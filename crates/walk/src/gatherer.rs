@@ -90,7 +90,8 @@ pub use walk::Walk;
 /// workers.
 const BACKLOG: usize = 16 * 1024;
 
-/// Options of a gatherer.
+/// Options of a gatherer. The [module](self) has an example of [`Builder::start`], [`Walk`] one of
+/// [`Builder::walk`].
 #[derive(Clone)]
 pub struct Builder {
     options: Options,

@@ -8,6 +8,16 @@ use std::sync::Arc;
 ///
 /// A number that does not exceed the number of CPUs has no effect. The walk still tries more
 /// workers later, and keeps them if the rate rises. Copies share the table.
+///
+/// ```
+/// use fathom_walk::{ConcurrencyHints, Options};
+///
+/// let dev = fathom_walk::stat(c"/")?.dev;
+/// let hints: ConcurrencyHints = [(dev, 64)].into_iter().collect();
+/// assert_eq!((hints.of(dev), hints.of(dev + 1)), (Some(64), None));
+/// let options = Options::default().hints(hints);
+/// # Ok::<(), fathom_walk::Errno>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ConcurrencyHints(Arc<[(u64, usize)]>);
 

@@ -75,6 +75,14 @@ pub use visitor::{
 ///
 /// # Errors
 /// As stat(2).
+///
+/// ```
+/// use fathom_walk::{Errno, FileType};
+///
+/// assert_eq!(fathom_walk::stat(c"src")?.file_type(), FileType::Directory);
+/// assert_eq!(fathom_walk::stat(c"missing"), Err(Errno::NOENT));
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn stat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::Yes, Fields::IDENTITY)
 }
@@ -83,6 +91,14 @@ pub fn stat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
 ///
 /// # Errors
 /// As lstat(2).
+///
+/// ```
+/// use fathom_walk::FileType;
+///
+/// // /proc/self is a link to the directory of this process.
+/// assert_eq!(fathom_walk::lstat(c"/proc/self")?.file_type(), FileType::Symlink);
+/// # Ok::<(), fathom_walk::Errno>(())
+/// ```
 pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, Follow::No, Fields::IDENTITY)
 }
@@ -91,6 +107,14 @@ pub fn lstat(path: &std::ffi::CStr) -> Result<Meta, Errno> {
 ///
 /// # Errors
 /// As fstatat(2).
+///
+/// ```
+/// use fathom_walk::{Fields, Follow, meta};
+///
+/// let found = meta(c"Cargo.toml", Follow::No, Fields::SIZE.union(Fields::TIMES))?;
+/// assert!(found.size > 0 && found.mtime.sec > 0);
+/// # Ok::<(), fathom_walk::Errno>(())
+/// ```
 pub fn meta(path: &std::ffi::CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     fathom_io::sys::stat(fathom_io::sys::CWD, path, follow, fields)
 }
@@ -100,6 +124,13 @@ pub fn meta(path: &std::ffi::CStr, follow: Follow, fields: Fields) -> Result<Met
 ///
 /// # Errors
 /// As llistxattr(2).
+///
+/// ```
+/// if let Some(names) = fathom_walk::xattr_names(c"Cargo.toml")? {
+///     assert!(names.is_empty() || names.ends_with(b"\0"));
+/// }
+/// # Ok::<(), fathom_walk::Errno>(())
+/// ```
 pub fn xattr_names(path: &std::ffi::CStr) -> Result<Option<Vec<u8>>, Errno> {
     fathom_io::sys::xattr_names(fathom_io::sys::CWD, path)
 }
@@ -109,6 +140,13 @@ pub fn xattr_names(path: &std::ffi::CStr) -> Result<Option<Vec<u8>>, Errno> {
 ///
 /// # Errors
 /// As file_getattr(2), or as openat(2) and ioctl_fs(2).
+///
+/// ```
+/// use fathom_walk::FileType;
+///
+/// let project: Option<u32> = fathom_walk::project(c"src", FileType::Directory)?;
+/// # Ok::<(), fathom_walk::Errno>(())
+/// ```
 pub fn project(path: &std::ffi::CStr, file_type: FileType) -> Result<Option<u32>, Errno> {
     fathom_io::sys::project(fathom_io::sys::CWD, path, file_type)
 }
@@ -117,6 +155,14 @@ pub fn project(path: &std::ffi::CStr, file_type: FileType) -> Result<Option<u32>
 ///
 /// # Errors
 /// As readlink(2).
+///
+/// ```
+/// use fathom_walk::{Errno, read_link};
+///
+/// assert_eq!(read_link(c"/proc/self")?.to_str(), Ok(std::process::id().to_string().as_str()));
+/// assert_eq!(read_link(c"src"), Err(Errno::INVAL));
+/// # Ok::<(), Errno>(())
+/// ```
 pub fn read_link(path: &std::ffi::CStr) -> Result<std::ffi::CString, Errno> {
     fathom_io::sys::read_link(fathom_io::sys::CWD, path)
 }

@@ -76,6 +76,79 @@ pub struct Summary {
 /// # Errors
 /// If the model is not available here, or if `visitor` panics. If no thread can be started, the
 /// calling thread executes all tasks.
+///
+/// ```
+/// use std::ffi::CString;
+/// use std::sync::Arc;
+/// use fathom_walk::{
+///     Consumer, Descend, Emit, Enter, Entry, Failure, Fields, FileType, Meta, NextRoot, Node,
+///     Options, RootSource, Visitor, run,
+/// };
+///
+/// /// On the workers: emits the length of each entry that is not a directory, in bytes.
+/// struct Lengths;
+///
+/// impl Visitor for Lengths {
+///     type Item = i64;
+///     type Local = ();
+///
+///     fn entries<'a>(
+///         &self,
+///         (): &mut (),
+///         _dir: &Arc<Node>,
+///         entries: impl Iterator<Item = Entry<'a>>,
+///         emit: &mut Emit<'_, i64>,
+///     ) {
+///         for entry in entries {
+///             match (entry.file_type(), entry.meta) {
+///                 (FileType::Directory, _) => emit.descend(&entry),
+///                 (_, Some(Ok(meta))) => emit.item(meta.size),
+///                 (_, Some(Err(errno))) => emit.failed(&entry, errno),
+///                 (_, None) => {}
+///             }
+///         }
+///     }
+/// }
+///
+/// /// On this thread: one line for each directory, and the sum.
+/// #[derive(Default)]
+/// struct Listing {
+///     roots: Vec<CString>,
+///     lines: Vec<String>,
+///     bytes: i64,
+/// }
+///
+/// impl RootSource for Listing {
+///     fn next_root(&mut self, _wait: bool) -> NextRoot {
+///         self.roots.pop().map_or(NextRoot::End, NextRoot::Path)
+///     }
+/// }
+///
+/// impl Consumer<i64> for Listing {
+///     fn root_file(&mut self, _root: &Arc<Node>, meta: &Meta) {
+///         self.bytes += meta.size;
+///     }
+///     fn enter(&mut self, enter: Enter<'_>) -> Descend {
+///         self.lines.push(enter.node.to_path_buf().display().to_string());
+///         Descend::Yes
+///     }
+///     fn item(&mut self, bytes: i64) {
+///         self.bytes += bytes;
+///     }
+///     fn failed(&mut self, failure: Failure<'_>) {
+///         self.lines.push(format!("cannot {}: {}", failure.operation, failure.errno));
+///     }
+///     fn leave(&mut self, _node: &Arc<Node>) {}
+/// }
+///
+/// let roots = vec![c"missing".into(), c"src".into()];
+/// let mut listing = Listing { roots, ..Listing::default() };
+/// let summary = run(Options::default().fields(Fields::SIZE), Lengths, &mut listing, &mut |_| ())?;
+/// assert!(summary.complete && listing.bytes > 0);
+/// assert_eq!(listing.lines[..2], ["src", "src/gatherer"]);
+/// assert!(listing.lines[2].starts_with("cannot access: No such file or directory"));
+/// # Ok::<(), fathom_walk::Error>(())
+/// ```
 pub fn run<V: Visitor, C: Consumer<V::Item>>(
     options: Options,
     visitor: V,
@@ -107,6 +180,58 @@ pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
 ///
 /// # Errors
 /// As [`run`].
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use fathom_walk::{
+///     Emit, Entry, Failure, FileType, NextRoot, Node, Options, RootSource, Visitor, run_unordered,
+/// };
+///
+/// /// Counts regular files and failures, on all workers at once.
+/// #[derive(Clone, Default)]
+/// struct Count(Arc<[AtomicU64; 2]>);
+///
+/// impl Visitor for Count {
+///     type Item = Infallible;
+///     type Local = ();
+///
+///     fn entries<'a>(
+///         &self,
+///         (): &mut (),
+///         _dir: &Arc<Node>,
+///         entries: impl Iterator<Item = Entry<'a>>,
+///         emit: &mut Emit<'_, Infallible>,
+///     ) {
+///         for entry in entries {
+///             match entry.file_type() {
+///                 FileType::Directory => emit.descend(&entry),
+///                 FileType::Regular => drop(self.0[0].fetch_add(1, Ordering::Relaxed)),
+///                 _ => {}
+///             }
+///         }
+///     }
+///
+///     fn failed(&self, (): &mut (), _failure: Failure<'_>) {
+///         self.0[1].fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+///
+/// struct Once(bool);
+///
+/// impl RootSource for Once {
+///     fn next_root(&mut self, _wait: bool) -> NextRoot {
+///         if std::mem::take(&mut self.0) { NextRoot::Path(c"src".into()) } else { NextRoot::End }
+///     }
+/// }
+///
+/// let count = Count::default();
+/// let summary = run_unordered(Options::default(), count.clone(), &mut Once(true), &mut |_| ())?;
+/// assert!(summary.complete && count.0[0].load(Ordering::Relaxed) > 10);
+/// assert_eq!(count.0[1].load(Ordering::Relaxed), summary.progress.failures);
+/// # Ok::<(), fathom_walk::Error>(())
+/// ```
 pub fn run_unordered<V: Visitor<Item = Infallible>>(
     options: Options,
     visitor: V,

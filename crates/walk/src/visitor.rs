@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use fathom_io::{Errno, Fields, FileTime, FileType, Follow, Meta, Name, Names, sys};
+use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, sys};
 
 use crate::failure::Failure;
 use crate::node::Node;
@@ -23,6 +23,8 @@ use crate::task::{Batch, Job, OutputItem, Task};
 ///
 /// A call that waits, for a full channel or a slow pipe, blocks its worker and, in time, all of
 /// them: no queue grows meanwhile.
+///
+/// Examples are at [`run`](crate::run) and [`run_unordered`](crate::run_unordered).
 pub trait Visitor: Send + Sync + 'static {
     /// The results for the consumer of an ordered walk. An unordered walk has no consumer: its
     /// visitors use [`Infallible`](std::convert::Infallible).
@@ -105,7 +107,7 @@ pub trait RootSource {
 }
 
 /// Receives the results of an ordered walk, on the calling thread: a directory, its items and
-/// subdirectories, the end of the directory; root after root.
+/// subdirectories, the end of the directory; root after root. [`run`](crate::run) has an example.
 pub trait Consumer<T>: RootSource {
     /// Receives a [`NextRoot::Note`] at its place among the roots.
     fn note(&mut self, _root: usize) {}
@@ -232,14 +234,6 @@ impl Entry<'_> {
         sys::project(self.at, self.name.name, self.file_type())
     }
 
-    /// Returns the time of creation, if the filesystem records it.
-    ///
-    /// # Errors
-    /// As statx(2).
-    pub fn born(&self, follow: Follow) -> Result<Option<FileTime>, Errno> {
-        sys::birth_time(self.at, self.name.name, follow)
-    }
-
     /// Returns the security context, if there is one.
     ///
     /// # Errors
@@ -326,7 +320,8 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// The state of a directory that was reached.
+/// The state of a directory that was reached. The set is closed, because a visitor that does not
+/// handle a state would lose entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The directory, or a first part of it, could be read.
@@ -359,6 +354,7 @@ pub enum Descend {
 
 /// The next root, if there is one.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum NextRoot {
     /// Walk this path.
     Path(CString),

@@ -74,7 +74,7 @@ fn report_failure(failure: &QueryError, args: &DiffArgs, charset: Charset) -> u8
                 &[b"an inventory has several directories ", &below()[..], b": give the whole path"].concat(),
             );
         }
-        QueryError::Unreadable(error) => print_error(error.to_string().as_bytes()),
+        _ => print_error(failure.to_string().as_bytes()),
     }
     MISUSED
 }

@@ -69,6 +69,10 @@ fn to_stdout(inventory: &Inventory, args: &ExportArgs, charset: Charset) -> u8 {
             print_error(&message);
             status
         }
+        Err(failure) => {
+            print_error(failure.to_string().as_bytes());
+            FAILED
+        }
     }
 }
 
@@ -101,6 +105,7 @@ fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Chars
             print_error(&message);
             return status;
         }
+        Err(failure) => failure.to_string().into_bytes(),
     };
     print_error(&message);
     FAILED

@@ -8,7 +8,7 @@ use fathom_inventory::top::QueryError;
 use fathom_inventory::usage::{self, Span, UsageTarget};
 use fathom_inventory::{Entry, Lookup, Owners};
 use fathom_text::quote::Charset;
-use fathom_walk::{FileTime, FileType, Meta};
+use fathom_walk::{FileType, Meta};
 
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan, base};
@@ -94,8 +94,7 @@ impl<'a> InventoryListing<'a> {
             file_type: meta.file_type(),
             meta: Some(meta),
         };
-        let (btime, attributes) = (meta.btime, meta.attributes);
-        self.list_entry(&ReplayEntry { btime, attributes, ..ReplayEntry::new(entry) });
+        self.list_entry(&ReplayEntry::new(entry));
         self.flush();
     }
 
@@ -187,10 +186,6 @@ struct ItemLookup<'i>(&'i ReplayEntry<'i>);
 impl Lookup for ItemLookup<'_> {
     fn link(&mut self, _entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.0.link.map(<[u8]>::to_vec)
-    }
-
-    fn btime(&mut self, _entry: &Entry<'_>) -> Option<FileTime> {
-        self.0.btime
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use fathom_inventory::{Entry, LinkTarget, Lookup};
 use fathom_io::sys;
-use fathom_walk::{Errno, Fields, FileTime, Follow, Meta, mounts};
+use fathom_walk::{Errno, Fields, Follow, Meta, mounts};
 
 /// The context of lookups: the start directory and the mount table.
 #[derive(Debug, Default)]
@@ -99,13 +99,6 @@ impl Lookup for EntryLookup<'_> {
         with_link_fallback(self.context.follow, |follow| match self.entry {
             Some(entry) => entry.context(follow),
             None => sys::security_context(self.context.start(), &c_path(entry.name), follow),
-        })
-    }
-
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
-        with_link_fallback(self.context.follow, |follow| match self.entry {
-            Some(entry) => entry.born(follow),
-            None => sys::birth_time(self.context.start(), &c_path(entry.name), follow),
         })
     }
 }

@@ -221,12 +221,12 @@ impl Plan {
             Operation::Access if node.parent().is_none() => {
                 self.root_file(node.name().to_bytes(), Err(errno), lines).err()
             }
-            Operation::Access => Some(ListProblem::Access(path(node), errno)),
-            Operation::Stat => Some(ListProblem::Access(entry_path(node, name), errno)),
             Operation::Open | Operation::Read | Operation::Reopen => {
                 Some(ListProblem::Read(path(node), errno))
             }
+            Operation::Stat => Some(ListProblem::Access(entry_path(node, name), errno)),
             Operation::Descend => Some(ListProblem::Loop(path(node))),
+            _ => Some(ListProblem::Access(path(node), errno)),
         }
     }
 
@@ -394,7 +394,7 @@ impl Plan {
                 out.push(*end);
             }
             LineFormat::Format(format) => format.write(entry, &self.owners, lookup, out),
-            LineFormat::Json(writer) => writer.write(entry, entry.meta.and_then(|meta| meta.btime), out),
+            LineFormat::Json(writer) => writer.write(entry, out),
         }
     }
 }

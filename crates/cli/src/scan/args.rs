@@ -7,7 +7,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_du::exclude;
@@ -16,16 +15,13 @@ use fathom_inventory::scan::{Exclusions, Scan};
 use fathom_inventory::store::OptionalColumns;
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
-use fathom_walk::{ConcurrencyHints, Model};
+use fathom_walk::Model;
 
 use super::table::{SCAN, ScanOption};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
 use crate::shared::getent;
 use crate::shared::output::reason;
 use crate::shared::value::{self, ShowWhen};
-
-/// Entries between two checkpoints: a few seconds of work on a disk.
-const CHECKPOINT_ENTRIES: u64 = 1_000_000;
 
 /// The action that a command line requests.
 #[derive(Debug)]
@@ -79,25 +75,7 @@ struct ScanParser {
 
 impl ScanParser {
     fn new() -> Self {
-        let scan = Scan {
-            roots: Vec::new(),
-            choice: Model::Auto,
-            threads: None,
-            hints: ConcurrencyHints::default(),
-            in_flight_max: None,
-            rate: None,
-            one_file_system: false,
-            exclusions: Exclusions::default(),
-            optional_columns: OptionalColumns::default(),
-            selector: super::select::selector,
-            owners: getent::owners(),
-            deadline: None,
-            since: None,
-            checkpoint_entries: CHECKPOINT_ENTRIES,
-            mode: None,
-            options: BTreeMap::new(),
-            stop: Arc::default(),
-        };
+        let scan = Scan { selector: super::select::selector, owners: getent::owners(), ..Scan::default() };
         Self {
             scan,
             output: None,

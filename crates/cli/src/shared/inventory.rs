@@ -59,6 +59,6 @@ pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charse
                 [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
             (message, MISUSED)
         }
-        QueryError::Unreadable(error) => (error.to_string().into_bytes(), FAILED),
+        _ => (failure.to_string().into_bytes(), FAILED),
     }
 }

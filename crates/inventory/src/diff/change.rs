@@ -3,7 +3,8 @@
 use super::inode_info::{InodeInfo, NumericField};
 use super::sorter::{SortRecord, get_bytes, get_number, put_bytes, put_number};
 
-/// The kind of a change.
+/// The kind of a change. The set is closed: an entry is in one inventory, or in both under one
+/// path or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
     /// Only the old inventory has the entry.
@@ -32,7 +33,8 @@ impl ChangeKind {
     }
 }
 
-/// A field of an entry that a comparison may report as changed.
+/// A field of an entry that a comparison may report as changed. A new field is a breaking
+/// change, so that no program leaves its values out without notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangedField {
     /// The file type.

@@ -71,6 +71,22 @@ pub struct GrowthReport {
 ///
 /// # Errors
 /// As [`super::diff`].
+///
+/// ```
+/// use fathom_inventory::diff::{DiffOptions, Sides, growth};
+/// use fathom_inventory::store::Inventory;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let options = DiffOptions { below: None, scratch: temp.path().to_owned() };
+/// // An inventory has not grown since itself.
+/// let report = growth(&Sides { old: &inventory, new: &inventory }, &options, 10)?;
+/// assert!(report.rows.is_empty() && report.total.allocated == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn growth(
     inventories: &Sides<&Inventory>,
     options: &DiffOptions,

@@ -14,6 +14,7 @@ const NEVER: i64 = i64::MIN;
 
 /// The numeric metadata of an inode, one variant for each column of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NumericField {
     /// The device number. Numbers of the new inventory are mapped to those of the old one.
     Dev,

@@ -209,6 +209,34 @@ fn spans(inventories: &Sides<&Inventory>, below: Option<&[u8]>) -> Result<Sides<
 /// # Errors
 /// If an inventory is damaged, if neither has the directory [`DiffOptions::below`], or if a spill
 /// file cannot be written.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use fathom_inventory::diff::{ChangeKind, DiffOptions, Sides, diff};
+/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_inventory::store::Inventory;
+///
+/// let temp = tempfile::tempdir()?;
+/// let tree = temp.path().join("tree");
+/// std::fs::create_dir(&tree)?;
+/// let roots = vec![std::ffi::CString::new(tree.to_str().unwrap())?];
+/// let options = Scan { roots, ..Scan::default() };
+/// let [old, new] = ["old.inv", "new.inv"].map(|name| temp.path().join(name));
+/// scan(&options, &old, &mut ())?;
+/// std::fs::write(tree.join("file"), "12345")?;
+/// scan(&options, &new, &mut ())?;
+///
+/// let (old, new) = (Inventory::open(&old)?, Inventory::open(&new)?);
+/// let options = DiffOptions { below: None, scratch: temp.path().to_owned() };
+/// let mut changes = Vec::new();
+/// let summary = diff(&Sides { old: &old, new: &new }, &options, &mut |change| {
+///     changes.push((change.kind, change.path.clone()));
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(summary.counts[ChangeKind::Created as usize], 1);
+/// assert!(changes.iter().any(|(_, path)| path.ends_with(b"tree/file")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn diff(
     inventories: &Sides<&Inventory>,
     options: &DiffOptions,

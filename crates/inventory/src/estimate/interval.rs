@@ -1,6 +1,7 @@
 //! The range of an estimate, computed from its variance, and the confidence of that range.
 
-/// The confidence of an estimate.
+/// The confidence of an estimate. A new one is a breaking change, because each needs words of its
+/// own where an estimate is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Everything was read: the number is exact.

@@ -54,7 +54,7 @@ use crate::store::{Error, Op};
 pub use interval::{Basis, EstimateRange};
 use survey_walk::{DirLocation, SurveyWalk};
 
-/// The options of a survey.
+/// The options of a survey. By default, a survey has no roots, and takes ten seconds.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The roots of the trees.
@@ -81,8 +81,27 @@ pub struct Survey {
     pub stop: Arc<AtomicBool>,
 }
 
+impl Default for Survey {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            budget: Budget::Time(Duration::from_secs(10)),
+            choice: Model::default(),
+            threads: None,
+            hints: ConcurrencyHints::default(),
+            in_flight_max: None,
+            rate: None,
+            one_file_system: false,
+            largest: 0,
+            seed: 0,
+            stop: Arc::default(),
+        }
+    }
+}
+
 /// The limit of a survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Budget {
     /// A duration.
     Time(Duration),
@@ -138,6 +157,16 @@ pub struct SurveyOutcome {
 ///
 /// # Errors
 /// If the walk cannot start. Errors within the trees are counted, and reported to `observer`.
+///
+/// ```
+/// use fathom_inventory::estimate::{Budget, Survey, estimate};
+///
+/// let (roots, budget) = (vec![c"src".into()], Budget::Directories(1_000));
+/// let outcome = estimate(&Survey { roots, budget, ..Survey::default() }, &mut ())?;
+/// // The budget is enough for everything.
+/// assert!(outcome.exact && outcome.total.files.low == outcome.total.files.high);
+/// # Ok::<(), fathom_inventory::store::Error>(())
+/// ```
 pub fn estimate(survey: &Survey, observer: &mut dyn Observer) -> Result<SurveyOutcome, Error> {
     let start = Instant::now();
     let walker = SurveyWalk::start(survey, start, observer)

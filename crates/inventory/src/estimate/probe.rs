@@ -179,10 +179,10 @@ impl Visitor for Probe {
 
     fn failed(&self, (): &mut (), Failure { node, name, operation, errno }: Failure<'_>) {
         let operation = match operation {
-            Operation::Access | Operation::Stat => "access",
             Operation::Open | Operation::Read | Operation::Reopen => "read",
             // The directory is one of its own ancestors, and its contents are counted there.
             Operation::Descend => return,
+            _ => "access",
         };
         self.problem(operation, path_of(node, name), errno);
     }

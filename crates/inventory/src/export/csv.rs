@@ -36,7 +36,7 @@ impl CsvFormat {
         Self { path: Vec::new(), times, guards_formulas, optional_columns: OptionalColumns::default() }
     }
 
-    fn meta(&self, meta: &Meta, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
+    fn meta(&self, meta: &Meta, out: &mut Vec<u8>) {
         out.push(b',');
         write_decimal(meta.size, out);
         number(meta.blocks, out);
@@ -48,7 +48,7 @@ impl CsvFormat {
         number(major(meta.dev).into(), out);
         out.push(b':');
         write_decimal(minor(meta.dev), out);
-        for stamp in [Some(meta.mtime), Some(meta.atime), Some(meta.ctime), item.btime] {
+        for stamp in [Some(meta.mtime), Some(meta.atime), Some(meta.ctime), meta.btime] {
             out.push(b',');
             let start = out.len();
             if stamp.is_none_or(|stamp| self.times.write(stamp.sec, stamp.nsec, out).is_err()) {
@@ -57,7 +57,7 @@ impl CsvFormat {
         }
         out.push(b',');
         let mut text = [0; Attributes::TEXT_BYTES_MAX];
-        out.extend_from_slice(item.attributes.map_or(b"", |attributes| attributes.text(&mut text)));
+        out.extend_from_slice(meta.attributes.map_or(b"", |attributes| attributes.text(&mut text)));
     }
 }
 
@@ -106,7 +106,7 @@ impl super::EntryFormat for CsvFormat {
         write_text(&self.path, self.guards_formulas, out);
         out.extend_from_slice(&[b',', type_letter(item.entry.file_type())]);
         match item.entry.meta {
-            Some(meta) => self.meta(meta, item, out),
+            Some(meta) => self.meta(meta, out),
             None => out.extend_from_slice(&[b','; OF_META]),
         }
         self.optional_values(item.optional_values, out);
@@ -157,15 +157,7 @@ mod tests {
         let columns = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
         let mut out = Vec::new();
         let meta = Meta { size: -1, mode: 0o104_755, ..Meta::default() };
-        let entry = crate::Entry {
-            dir: b"",
-            name: b"a",
-            root_len: 1,
-            depth: 0,
-            file_type: fathom_walk::FileType::Regular,
-            meta: Some(&meta),
-        };
-        CsvFormat::new(false).meta(&meta, &ReplayEntry::new(entry), &mut out);
+        CsvFormat::new(false).meta(&meta, &mut out);
         assert_eq!((columns(&out), columns(HEADER.concat().as_bytes())), (OF_META, OF_META + 5));
         assert!(out.starts_with(b",-1,0,4755,0,0,0,0,0:0,1970-01-01T00:00:00.000000000Z,"));
     }

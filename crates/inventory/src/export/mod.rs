@@ -12,6 +12,7 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::io;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -28,6 +29,7 @@ const FULL_BYTES: usize = 60 * 1024;
 
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExportFormat {
     /// Objects as [`crate::json`] writes them, one a line.
     JsonLines,
@@ -56,12 +58,24 @@ pub struct ExportOptions {
 
 /// The error of an export that did not write everything.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The inventory has no such directory, or cannot be read.
     Inventory(top::QueryError),
     /// The output could not be written.
     Refused(io::Error),
 }
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inventory(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {}
 
 impl From<top::QueryError> for ExportError {
     fn from(failure: top::QueryError) -> Self {
@@ -80,6 +94,24 @@ impl From<Error> for ExportError {
 /// # Errors
 /// If the inventory is damaged or has no directory [`ExportOptions::below`], or at the first error
 /// of `write`. The output is incomplete then.
+///
+/// ```
+/// use fathom_inventory::export::{ExportFormat, ExportOptions, export};
+/// use fathom_inventory::store::Inventory;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let options = ExportOptions { format: ExportFormat::Nul, guards_formulas: false, below: None };
+/// let mut paths = Vec::new();
+/// export(&Inventory::open(&out)?, &options, &mut |bytes| {
+///     paths.extend_from_slice(bytes);
+///     Ok(())
+/// })?;
+/// assert!(paths.split(|byte| *byte == 0).any(|path| path == b"src/lib.rs"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn export(
     inventory: &Inventory,
     options: &ExportOptions,

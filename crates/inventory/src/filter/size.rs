@@ -4,6 +4,13 @@ use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
 
 /// A test of a size in bytes.
+///
+/// ```
+/// use fathom_inventory::filter::SizeTest;
+///
+/// assert_eq!(SizeTest::parse(b"-10K").unwrap(), SizeTest::LessThan(10 * 1024));
+/// assert!(SizeTest::parse(b"10X").is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeTest {
     /// The size is above this one (`+N`).

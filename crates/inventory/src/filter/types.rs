@@ -16,6 +16,15 @@ const ALL: [FileType; 7] = [
 ];
 
 /// A set of file types with one or more members.
+///
+/// ```
+/// use fathom_inventory::filter::TypeSet;
+/// use fathom_walk::FileType;
+///
+/// let types = TypeSet::parse(b"f,l").unwrap();
+/// assert!(types.contains(FileType::Symlink) && !types.contains(FileType::Directory));
+/// assert!(TypeSet::parse(b"x").is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeSet(u8);
 

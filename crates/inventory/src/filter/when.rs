@@ -15,11 +15,25 @@ const NSEC_PER_SEC: u32 = 1_000_000_000;
 pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-31 12:00' or @1769850000";
 
 /// A point in time.
+///
+/// ```
+/// use fathom_inventory::filter::PointInTime;
+/// use fathom_text::time::Zone;
+/// use fathom_walk::FileTime;
+///
+/// let now = FileTime { sec: 100_000, nsec: 0 };
+/// let parse = |text: &[u8]| PointInTime::parse(text, now, &Zone::UTC);
+/// let parsed = |text: &[u8]| parse(text).map(|time| time.stamp().sec);
+/// assert_eq!(parsed(b"1h"), Ok(96_400));
+/// assert_eq!(parsed(b"1970-01-02"), Ok(86_400));
+/// assert!(parsed(b"2026-02-30").is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PointInTime(FileTime);
 
 /// The error of a text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TimeError {
     /// The text has none of the forms. It may be the name of a file.
     NotATime(Vec<u8>),
@@ -94,7 +108,8 @@ fn epoch(text: &[u8]) -> ParsedTime {
 fn age(text: &[u8], now: FileTime) -> ParsedTime {
     match duration::parse(text) {
         Err(DurationError::Form) => None,
-        Err(DurationError::TooLong) => Some(None),
+        // Every other error is about a duration that has the form.
+        Err(_) => Some(None),
         Ok(age) => {
             Some(i64::try_from(age.as_secs()).ok().and_then(|sec| before(now, sec, age.subsec_nanos())))
         }

@@ -225,7 +225,8 @@ mod tests {
             let format = parse(text.as_bytes(), &Zone::UTC).unwrap();
             (format.needs_type(), format.needs_owners(), format.fields())
         };
-        assert_eq!(needs("%p %f %h %P %H %d %Z %B@"), (false, false, None));
+        assert_eq!(needs("%p %f %h %P %H %d %Z"), (false, false, None));
+        assert_eq!(needs("%B@"), (false, false, Some(Fields::BIRTH)));
         assert_eq!(needs("%F"), (false, false, Some(Fields::IDENTITY)));
         assert_eq!(needs("%y"), (true, false, None));
         assert_eq!(needs("%Y%l"), (true, false, None));

@@ -4,6 +4,7 @@ use fathom_text::quote::{Charset, quote};
 
 /// The reason why a format was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FormatError {
     /// A `%` at the end, perhaps with flags.
     Unfinished(Vec<u8>),
@@ -28,6 +29,7 @@ impl FormatError {
 
 /// Text that looks like a directive or an escape, is neither, and is printed as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FormatWarning {
     /// An unknown directive.
     Directive(Vec<u8>),

@@ -15,18 +15,14 @@ pub(super) enum TimeKind {
 }
 
 impl TimeKind {
-    /// Returns the timestamp, if it is in the metadata.
+    /// Returns the timestamp, if the metadata has it.
     pub(super) fn of(self, meta: Option<&Meta>) -> Option<FileTime> {
         match self {
             TimeKind::Mtime => meta.map(|meta| meta.mtime),
             TimeKind::Atime => meta.map(|meta| meta.atime),
             TimeKind::Ctime => meta.map(|meta| meta.ctime),
-            TimeKind::Btime => None,
+            TimeKind::Btime => meta?.btime,
         }
-    }
-
-    pub(super) fn is_btime(self) -> bool {
-        self == TimeKind::Btime
     }
 }
 

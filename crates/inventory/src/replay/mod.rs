@@ -8,7 +8,7 @@
 mod tree;
 mod walk;
 
-use fathom_walk::{Attributes, Errno, FileTime};
+use fathom_walk::Errno;
 use parquet::errors::ParquetError;
 
 use crate::Entry;
@@ -21,15 +21,7 @@ impl<'a> ReplayEntry<'a> {
     /// Creates an entry without further values.
     #[must_use]
     pub fn new(entry: Entry<'a>) -> Self {
-        Self {
-            entry,
-            btime: None,
-            attributes: None,
-            optional_values: None,
-            link: None,
-            state: None,
-            errno: None,
-        }
+        Self { entry, optional_values: None, link: None, state: None, errno: None }
     }
 }
 
@@ -75,10 +67,6 @@ pub struct ReplayHeader {
 pub struct ReplayEntry<'a> {
     /// Path and type; the metadata, if it is known and the visitor needs it.
     pub entry: Entry<'a>,
-    /// The creation time.
-    pub btime: Option<FileTime>,
-    /// The inode attributes, where the filesystem reported them to the scan.
-    pub attributes: Option<Attributes>,
     /// The values of optional columns, if the inventory has any and the visitor needs metadata.
     pub optional_values: Option<&'a OptionalValues<'a>>,
     /// The target of a symbolic link, if it is known and the visitor needs it.
@@ -94,6 +82,34 @@ pub struct ReplayEntry<'a> {
 ///
 /// # Errors
 /// If the inventory is damaged, or the visitor ends the replay.
+///
+/// ```
+/// use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
+/// use fathom_inventory::store::{DirState, Inventory};
+/// use fathom_inventory::usage::Span;
+///
+/// /// Counts files and directories.
+/// struct Count<'a>(&'a mut [u64; 2]);
+///
+/// impl ReplayVisitor for Count<'_> {
+///     fn entry(&mut self, _item: &ReplayEntry<'_>) {
+///         self.0[0] += 1;
+///     }
+///     fn enter(&mut self, _item: &ReplayEntry<'_>, _state: DirState) {
+///         self.0[1] += 1;
+///     }
+/// }
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let mut count = [0, 0];
+/// replay(&inventory, Span::ALL, Count(&mut count))?;
+/// assert_eq!(count.iter().sum::<u64>(), inventory.manifest().entries);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn replay(inventory: &Inventory, span: Span, visitor: impl ReplayVisitor) -> Result<(), Error> {
     let tree = ReplayTree::read(inventory, span, visitor.needs_metadata())?;
     ReplayWalk::new(&tree, visitor).run(inventory, span)

@@ -62,8 +62,7 @@ impl OpenPath {
     ) -> ReplayEntry<'e> {
         let root_len = if self.open.is_empty() { name.len() } else { self.root_len };
         let entry = Entry { dir: &self.path, name, root_len, depth: self.open.len(), file_type, meta };
-        let (btime, attributes) = (meta.and_then(|meta| meta.btime), meta.and_then(|meta| meta.attributes));
-        ReplayEntry { btime, attributes, errno, ..ReplayEntry::new(entry) }
+        ReplayEntry { errno, ..ReplayEntry::new(entry) }
     }
 }
 

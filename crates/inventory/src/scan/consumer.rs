@@ -360,7 +360,10 @@ impl<'a> ScanConsumer<'a> {
         root < self.resumed
     }
 
-    /// Adds entries of the innermost open directory.
+    /// Adds entries of the innermost open directory. The error of an entry without metadata is in
+    /// its row (the column `errno` of `entries`), not in a call of [`Consumer::failed`]: a walk
+    /// that is stopped between the two would leave a checkpoint with the row, but without the
+    /// failure.
     fn add_rows(&mut self, chunk: Box<RowChunk>) {
         let Some(frame) = self.position.stack.last_mut() else { return };
         frame.own.add(&chunk.sums);
@@ -529,20 +532,13 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
         Descend::Yes
     }
 
-    fn failed(&mut self, Failure { node, name, operation, errno }: Failure<'_>) {
+    fn failed(&mut self, Failure { node, operation, errno, .. }: Failure<'_>) {
         let state = match operation {
             Operation::Access => return self.record_inaccessible(node, errno),
-            Operation::Stat => {
-                let id = self.position.stack.last().map(|frame| frame.id);
-                if let (Some(id), Some(name)) = (id, name) {
-                    self.record_unknown_entry(id, name.to_bytes(), errno);
-                }
-                return;
-            }
             // Such a directory is skipped when it is entered.
             Operation::Descend => return,
             Operation::Open if node.depth() > 0 || !self.is_resumed(node.root_index()) => DirState::Failed,
-            Operation::Open | Operation::Read | Operation::Reopen => DirState::Partial,
+            _ => DirState::Partial,
         };
         self.record_problem("read", errno);
         self.read_failure = Some((state, errno));

@@ -41,8 +41,11 @@ use visitor::{RowVisitor, WrittenNames};
 
 /// The options in a manifest that say what was excluded, from [`Scan::options`].
 pub const EXCLUSION_OPTIONS: [&str; 3] = ["exclude", "ignore-vcs", "max-depth"];
+/// Entries between two checkpoints: a few seconds of work on a disk.
+const CHECKPOINT_ENTRIES: u64 = 1_000_000;
 
-/// The options of a scan.
+/// The options of a scan. By default, a scan has no roots and no limits, and records no names of
+/// owners.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// The roots of the trees.
@@ -83,6 +86,30 @@ pub struct Scan {
     pub stop: Arc<AtomicBool>,
 }
 
+impl Default for Scan {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            choice: Model::default(),
+            threads: None,
+            hints: ConcurrencyHints::default(),
+            in_flight_max: None,
+            rate: None,
+            one_file_system: false,
+            exclusions: Exclusions::default(),
+            selector: |_| None,
+            optional_columns: OptionalColumns::default(),
+            owners: Owners::default(),
+            deadline: None,
+            since: None,
+            checkpoint_entries: CHECKPOINT_ENTRIES,
+            mode: None,
+            options: BTreeMap::new(),
+            stop: Arc::default(),
+        }
+    }
+}
+
 /// A failed operation on an entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -114,12 +141,34 @@ pub trait Observer {
     fn warning(&mut self, _message: &[u8]) {}
 }
 
+/// Ignores everything. The inventory has all problems, in its table `errors`.
+impl Observer for () {
+    fn progress(&mut self, _progress: Progress) {}
+    fn problem(&mut self, _problem: &Problem) {}
+}
+
 /// Scans into the new directory `out`.
 ///
 /// # Errors
 /// If `out` exists, or a `.part` of it that another scan has written to or is writing to, if either
 /// cannot be created or written, or if the walk cannot start. Errors within the trees are recorded
 /// in the inventory.
+///
+/// ```
+/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_inventory::store::Inventory;
+///
+/// let temp = tempfile::tempdir()?;
+/// let out = temp.path().join("src.inv");
+/// let options = Scan { roots: vec![c"src".into(), c"missing".into()], ..Scan::default() };
+/// let outcome = scan(&options, &out, &mut ())?;
+/// assert!(outcome.summary.complete);
+/// assert_eq!(outcome.manifest.completeness.missing_roots, 1);
+/// assert_eq!(Inventory::open(&out)?.manifest().entries, outcome.manifest.entries);
+/// // A second scan does not replace it.
+/// assert!(scan(&options, &out, &mut ()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn scan(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<ScanOutcome, Error> {
     part_dir::check_absent(out)?;
     let (journal, earlier) = new_journal(scan)?;

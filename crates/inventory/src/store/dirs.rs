@@ -18,6 +18,7 @@ pub(crate) const PATH_BYTES_MAX: usize = 4095;
 
 /// The completeness of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DirState {
     /// The inventory has all of its entries.
     Complete,

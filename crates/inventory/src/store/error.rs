@@ -9,6 +9,7 @@ use fathom_walk::Errno;
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Op {
     /// Creating the directory or one of its files.
     Create,

@@ -9,6 +9,14 @@ use fathom_walk::Errno;
 use serde::{Deserialize, Serialize};
 
 /// A set of optional columns. Its text form is their names, separated by commas.
+///
+/// ```
+/// use fathom_inventory::store::OptionalColumns;
+///
+/// let columns: OptionalColumns = "acl,project".parse().unwrap();
+/// assert_eq!(columns.to_string(), "project,acl");
+/// assert!("colour".parse::<OptionalColumns>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct OptionalColumns {

@@ -14,6 +14,7 @@ pub(crate) mod scope;
 pub(crate) mod span;
 
 use std::collections::HashMap;
+use std::fmt;
 
 use crate::store::{Error, Inventory, Table};
 use span::Span;
@@ -53,7 +54,7 @@ impl UsageSum {
     }
 }
 
-/// The kind of a report.
+/// The kind of a report. A new kind is a breaking change, because programs label each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// The largest directories, with everything below them.
@@ -77,7 +78,7 @@ pub enum ReportKind {
 }
 
 /// The property that the entries of a row share. Ages and sizes are indices into [`AGES`] and
-/// [`SIZES`].
+/// [`SIZES`]. A new variant is a breaking change, because programs label each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupKey {
     /// The entries are at or below the path in the text of the row.
@@ -147,6 +148,7 @@ pub struct ReportOptions {
 
 /// The error of a query on an inventory.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum QueryError {
     /// The inventory has no such directory.
     Absent,
@@ -155,6 +157,18 @@ pub enum QueryError {
     /// The inventory cannot be read.
     Unreadable(Error),
 }
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("the inventory has no such directory"),
+            Self::Ambiguous => f.write_str("the inventory has several such directories"),
+            Self::Unreadable(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}
 
 impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
@@ -166,6 +180,24 @@ impl From<Error> for QueryError {
 ///
 /// # Errors
 /// If the inventory is damaged, or has no directory [`ReportOptions::below`].
+///
+/// ```
+/// use fathom_inventory::store::Inventory;
+/// use fathom_inventory::top::{QueryError, ReportKind, ReportOptions, report};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let mut options = ReportOptions { by: ReportKind::Ext, count: 10, below: None, now: 0 };
+/// let largest = report(&inventory, &options)?;
+/// assert_eq!(largest.rows[0].text, b"rs");
+/// assert!(largest.rows[0].sum.apparent <= largest.total.apparent);
+/// options.below = Some(b"src/none".to_vec());
+/// assert!(matches!(report(&inventory, &options), Err(QueryError::Absent)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn report(inventory: &Inventory, options: &ReportOptions) -> Result<UsageReport, QueryError> {
     let span = match &options.below {
         Some(path) => span::find(inventory, path)?,

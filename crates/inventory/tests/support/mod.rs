@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fathom_inventory::{Entry, LinkTarget, Lookup};
-use fathom_walk::{FileTime, FileType, Meta};
+use fathom_walk::{Fields, FileTime, FileType, Meta};
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, mknodat, utimensat};
 
 /// Modification times, one for each of the `time` files. A filesystem keeps them as far as it can.
@@ -109,7 +109,7 @@ impl Tree {
         let real = self.path().join(OsStr::from_bytes(&path));
         let metadata = fs::symlink_metadata(&real).unwrap();
         let is_dir = metadata.is_dir();
-        entries.push(OwnedEntry { dir, name, root_len, depth, meta: meta(&metadata) });
+        entries.push(OwnedEntry { dir, name, root_len, depth, meta: meta(&metadata, self.has_btimes) });
         if is_dir {
             for child in fs::read_dir(&real).unwrap() {
                 let name = child.unwrap().file_name().into_vec();
@@ -142,8 +142,10 @@ impl OwnedEntry {
     }
 }
 
-fn meta(metadata: &Metadata) -> Meta {
+fn meta(metadata: &Metadata, has_btime: bool) -> Meta {
     let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap() };
+    let created = metadata.created().ok().filter(|_| has_btime);
+    let since = created.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap());
     Meta {
         dev: metadata.dev(),
         ino: metadata.ino(),
@@ -156,9 +158,10 @@ fn meta(metadata: &Metadata) -> Meta {
         atime: stamp(metadata.atime(), metadata.atime_nsec()),
         mtime: stamp(metadata.mtime(), metadata.mtime_nsec()),
         ctime: stamp(metadata.ctime(), metadata.ctime_nsec()),
-        btime: None,
+        btime: since.map(|time| FileTime { sec: time.as_secs().cast_signed(), nsec: time.subsec_nanos() }),
         mount_root: None,
         attributes: None,
+        fields: Fields::ALL.union(if has_btime { Fields::BIRTH } else { Fields::IDENTITY }),
     }
 }
 
@@ -167,7 +170,6 @@ pub(crate) struct System {
     base: PathBuf,
     /// The device and the filesystem type of each line of mountinfo.
     mounts: Vec<(String, String)>,
-    has_btimes: bool,
 }
 
 impl System {
@@ -178,7 +180,7 @@ impl System {
             Some((before.split(' ').nth(2)?.to_owned(), after.split(' ').next()?.to_owned()))
         };
         let mounts = text.lines().filter_map(mount).collect();
-        System { base: tree.path().to_owned(), mounts, has_btimes: tree.has_btimes }
+        System { base: tree.path().to_owned(), mounts }
     }
 
     fn path(&self, entry: &Entry<'_>) -> PathBuf {
@@ -215,12 +217,5 @@ impl Lookup for System {
         let mut buffer = [0; 1024];
         let len = rustix::fs::lgetxattr(self.path(entry), "security.selinux", &mut buffer).ok()?;
         Some(buffer[..len].strip_suffix(b"\0").unwrap_or(&buffer[..len]).to_vec())
-    }
-
-    fn btime(&mut self, entry: &Entry<'_>) -> Option<FileTime> {
-        let created =
-            fs::symlink_metadata(self.path(entry)).ok()?.created().ok().filter(|_| self.has_btimes)?;
-        let since = created.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(FileTime { sec: since.as_secs().cast_signed(), nsec: since.subsec_nanos() })
     }
 }

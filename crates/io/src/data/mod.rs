@@ -54,6 +54,7 @@ pub struct FileId(pub(crate) u32);
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OpKind {
     /// Reads into the buffer.
     Read,

@@ -9,6 +9,7 @@ use crate::Errno;
 
 /// A system call that copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CopyMethod {
     /// copy_file_range(2), between regular files. It may share blocks instead of copying them.
     CopyFileRange,

@@ -1,4 +1,4 @@
-//! Calls on single files: contents, creation time, security context, and sendfile.
+//! Calls on single files: contents, security context, and sendfile.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -7,14 +7,10 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-#[cfg(all(target_os = "linux", not(feature = "posix")))]
-use rustix::fs::StatxFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 
-#[cfg(all(target_os = "linux", not(feature = "posix")))]
-use crate::Fields;
-use crate::{Errno, FileTime, FileType, Follow};
+use crate::{Errno, FileType, Follow};
 
 /// Buffer sizes for a security context in bytes: the first attempt, and the maximum (xattr(7)).
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -124,35 +120,6 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
     if result == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(failed()) }
 }
 
-/// Returns the creation time of `name` in `at`. `None` if the filesystem does not store it or the
-/// system does not report it.
-///
-/// # Errors
-/// As statx(2).
-///
-/// ```
-/// use fathom_io::{Errno, Follow, sys};
-///
-/// if let Some(btime) = sys::birth_time(sys::CWD, c"Cargo.toml", Follow::No)? {
-///     println!("created {} s after the epoch", btime.sec);
-/// }
-/// # Ok::<(), Errno>(())
-/// ```
-pub fn birth_time(at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Option<FileTime>, Errno> {
-    #[cfg(all(target_os = "linux", not(feature = "posix")))]
-    {
-        let flags = super::linux::stat_flags(follow, Fields::IDENTITY);
-        let statx = retry_on_intr(|| rustix::fs::statx(at, name, flags, StatxFlags::BTIME))?;
-        let stamp = FileTime { sec: statx.stx_btime.tv_sec, nsec: statx.stx_btime.tv_nsec };
-        Ok(StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME).then_some(stamp))
-    }
-    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
-    {
-        let _ = (at, name, follow);
-        Ok(None)
-    }
-}
-
 /// Returns the SELinux security context of `name` in `at`. `None` if it has none.
 ///
 /// The path goes through /proc/self/fd, because getxattr(2) has no directory argument and
@@ -235,17 +202,11 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", not(feature = "posix")))]
-    fn security_context_and_birth_time_match_the_file() {
+    fn the_security_context_is_that_of_the_file() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f"), "").unwrap();
         std::os::unix::fs::symlink("f", dir.path().join("l")).unwrap();
         let open = File::open(dir.path()).unwrap();
-        let created = std::fs::metadata(dir.path().join("f")).unwrap().created().ok();
-        let since = created.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap());
-        let stamp = since.map(|time| FileTime { sec: time.as_secs() as i64, nsec: time.subsec_nanos() });
-        assert_eq!(birth_time(open.as_fd(), c"f", Follow::No), Ok(stamp));
-        assert_eq!(birth_time(open.as_fd(), c"l", Follow::Yes), Ok(stamp));
-        assert_eq!(birth_time(open.as_fd(), c"missing", Follow::No), Err(Errno::NOENT));
         let long = "u".repeat(1000);
         for value in ["sys_u:r:t:s0", &long] {
             let flags = rustix::fs::XattrFlags::empty();

@@ -214,7 +214,7 @@ pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> 
     let is_of_stat = !fields.contains(Fields::BIRTH) && !fields.contains(Fields::ATTRIBUTES);
     if fields.contains(Fields::LOCAL) && is_of_stat {
         let flags = flags.difference(AtFlags::STATX_DONT_SYNC);
-        return retry_on_intr(|| rustix::fs::statat(at, name, flags)).map(|stat| meta_of_stat(&stat));
+        return retry_on_intr(|| rustix::fs::statat(at, name, flags)).map(|stat| meta_of_stat(&stat, fields));
     }
     statx(at, name, flags, fields)
 }
@@ -260,25 +260,41 @@ pub(crate) fn stat_flags(follow: Follow, fields: Fields) -> AtFlags {
 }
 
 fn statx(at: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Meta, Errno> {
-    retry_on_intr(|| rustix::fs::statx(at, name, flags, mask(fields))).map(|statx| meta(&statx, mask(fields)))
+    retry_on_intr(|| rustix::fs::statx(at, name, flags, mask(fields))).map(|statx| meta(&statx, fields))
 }
 
 /// Returns the statx mask for `fields`.
 pub(crate) fn mask(fields: Fields) -> StatxFlags {
     let identity = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::NLINK;
-    [
-        (Fields::SIZE, StatxFlags::SIZE),
-        (Fields::BLOCKS, StatxFlags::BLOCKS),
-        (Fields::TIMES, StatxFlags::ATIME | StatxFlags::MTIME | StatxFlags::CTIME),
-        (Fields::OWNER, StatxFlags::UID | StatxFlags::GID),
-        (Fields::BIRTH, StatxFlags::BTIME),
-    ]
-    .into_iter()
-    .filter(|(field, _)| fields.contains(*field))
-    .fold(identity, |mask, (_, bits)| mask | bits)
+    FIELD_MASKS
+        .into_iter()
+        .filter(|(field, _)| fields.contains(*field))
+        .fold(identity, |mask, (_, bits)| mask | bits)
 }
 
-fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
+/// The fields that have bits in the statx mask.
+const FIELD_MASKS: [(Fields, StatxFlags); 5] = [
+    (Fields::SIZE, StatxFlags::SIZE),
+    (Fields::BLOCKS, StatxFlags::BLOCKS),
+    (Fields::TIMES, StatxFlags::ATIME.union(StatxFlags::MTIME).union(StatxFlags::CTIME)),
+    (Fields::OWNER, StatxFlags::UID.union(StatxFlags::GID)),
+    (Fields::BIRTH, StatxFlags::BTIME),
+];
+
+/// Returns those of `fields` that a statx call reported: `known` is `stx_mask` within the mask of
+/// the call.
+fn reported(fields: Fields, known: StatxFlags) -> Fields {
+    // Nearly every call gets all fields that it asked for.
+    if known == mask(fields) {
+        return fields.intersection(Fields::ALL.union(Fields::BIRTH));
+    }
+    FIELD_MASKS
+        .into_iter()
+        .filter(|(field, bits)| fields.contains(*field) && known.contains(*bits))
+        .fold(Fields::IDENTITY, |all, (field, _)| all.union(field))
+}
+
+fn meta_of_stat(stat: &rustix::fs::Stat, fields: Fields) -> Meta {
     let stamp = |sec, nsec| FileTime { sec, nsec: nsec as u32 };
     Meta {
         dev: stat.st_dev,
@@ -295,6 +311,7 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
         btime: None,
         mount_root: None,
         attributes: None,
+        fields: fields.intersection(Fields::ALL),
     }
 }
 
@@ -303,7 +320,7 @@ fn meta_of_stat(stat: &rustix::fs::Stat) -> Meta {
 /// # Errors
 /// As fstat(2).
 pub fn stat_open(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
-    rustix::fs::fstat(file).map(|stat| meta_of_stat(&stat))
+    rustix::fs::fstat(file).map(|stat| meta_of_stat(&stat, Fields::ALL))
 }
 
 /// Reads the metadata of an open file as it is cached, without a request to the server of the
@@ -313,19 +330,20 @@ pub fn stat_open(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
 /// As statx(2).
 pub fn stat_open_cached(file: BorrowedFd<'_>) -> Result<Meta, Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)
-        .map(|statx| meta(&statx, StatxFlags::BASIC_STATS))
+    rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS).map(|statx| meta(&statx, Fields::ALL))
 }
 
-/// Converts a result of statx(2). `mask` is the mask of the call.
-pub(crate) fn meta(statx: &Statx, mask: StatxFlags) -> Meta {
+/// Converts a result of statx(2) with the mask for `fields`.
+pub(crate) fn meta(statx: &Statx, fields: Fields) -> Meta {
     let stamp = |time: &rustix::fs::StatxTimestamp| FileTime { sec: time.tv_sec, nsec: time.tv_nsec };
     // A filesystem may report fields beyond the mask. The result must not depend on that.
-    let known = StatxFlags::from_bits_retain(statx.stx_mask) & mask;
+    let known = StatxFlags::from_bits_retain(statx.stx_mask) & mask(fields);
     let mount_root = statx
         .stx_attributes_mask
         .contains(StatxAttributes::MOUNT_ROOT)
         .then(|| statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    let attributes = if fields.contains(Fields::ATTRIBUTES) { attributes(statx) } else { None };
+    let set = if attributes.is_some() { Fields::ATTRIBUTES } else { Fields::IDENTITY };
     Meta {
         dev: rustix::fs::makedev(statx.stx_dev_major, statx.stx_dev_minor),
         ino: statx.stx_ino,
@@ -340,7 +358,8 @@ pub(crate) fn meta(statx: &Statx, mask: StatxFlags) -> Meta {
         ctime: stamp(&statx.stx_ctime),
         btime: known.contains(StatxFlags::BTIME).then(|| stamp(&statx.stx_btime)),
         mount_root,
-        attributes: attributes(statx),
+        attributes,
+        fields: reported(fields, known).union(set),
     }
 }
 

@@ -30,7 +30,7 @@ pub use rustix::fs::{CWD, major, makedev};
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use cache::{PageCacheStat, cached, forget_cached, resident};
-pub use file::{birth_time, open_file, read_file, security_context};
+pub use file::{open_file, read_file, security_context};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use file::{send_file, unacknowledged};
 pub use inherited::inherited;

@@ -186,14 +186,14 @@ fn read_one(stream: *mut libc::DIR, names: &mut Names) -> Result<bool, Errno> {
 ///
 /// # Errors
 /// As fstatat(3p).
-pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, _fields: Fields) -> Result<Meta, Errno> {
+pub fn stat(at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
     let flags = if follow == Follow::Yes { 0 } else { libc::AT_SYMLINK_NOFOLLOW };
     let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
     loop {
         // SAFETY: `name` is a C string and `stat` a buffer of the call's own type; both outlive it.
         if unsafe { libc::fstatat(at.as_raw_fd(), name.as_ptr(), stat.as_mut_ptr(), flags) } == 0 {
             // SAFETY: zeroed, and filled by a call that succeeded.
-            return Ok(meta(&unsafe { stat.assume_init() }));
+            return Ok(meta(&unsafe { stat.assume_init() }, fields));
         }
         match last_errno() {
             Errno::INTR => {}
@@ -218,17 +218,17 @@ pub fn enter(_dir: BorrowedFd<'_>) -> bool {
 ///
 /// # Errors
 /// As fstat(3p).
-pub fn stat_dir(dir: &Dir, _fields: Fields) -> Result<Meta, Errno> {
+pub fn stat_dir(dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: `stat` is a buffer of the call's own type and outlives it.
     if unsafe { libc::fstat(dir.fd.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
         return Err(last_errno());
     }
     // SAFETY: zeroed, and filled by a call that succeeded.
-    Ok(meta(&unsafe { stat.assume_init() }))
+    Ok(meta(&unsafe { stat.assume_init() }, fields))
 }
 
-fn meta(stat: &libc::stat) -> Meta {
+fn meta(stat: &libc::stat, fields: Fields) -> Meta {
     let stamp = |sec: libc::time_t, nsec: libc::c_long| FileTime { sec, nsec: nsec as u32 };
     Meta {
         dev: stat.st_dev,
@@ -245,5 +245,6 @@ fn meta(stat: &libc::stat) -> Meta {
         btime: None,
         mount_root: None,
         attributes: None,
+        fields: fields.intersection(Fields::ALL),
     }
 }

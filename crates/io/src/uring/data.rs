@@ -23,7 +23,7 @@ const FILES_MAX: u32 = 1024;
 /// Time that [`Completion::Adaptive`] polls before it sleeps: about the cost of a wake-up.
 const POLL: Duration = Duration::from_micros(20);
 
-/// The way to wait for completions.
+/// The way to wait for completions. The set is closed: a wait sleeps, polls, or does both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Completion {
     /// Sleeps in the kernel.
@@ -50,7 +50,7 @@ pub struct RingOptions {
     pub depth: usize,
     /// Operations that one system call submits, unless `depth` is reached before.
     pub batch: usize,
-    /// The way to wait for completions.
+    /// The way to wait for completions. The set is closed: a wait sleeps, polls, or does both.
     pub completion: Completion,
     /// Whether files and buffers are registered with the ring, which saves a lookup for each
     /// operation.

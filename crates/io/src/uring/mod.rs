@@ -38,7 +38,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use rustix::fs::AtFlags;
 
-use crate::sys::{mask, open_flags, stat_flags};
+use crate::sys::{open_flags, stat_flags};
 use crate::{Dir, Errno, Fields, Follow, Meta, MetadataModel, Model, Names, Unavailable};
 use reactor::{MetadataReply, MetadataRequest, Reactor, ReplyQueue};
 
@@ -119,7 +119,7 @@ impl MetadataModel for Uring {
 
     async fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
         let flags = stat_flags(Follow::Yes, fields) | AtFlags::EMPTY_PATH;
-        let request = MetadataRequest::Stat { at: dir.as_fd().as_raw_fd(), flags, mask: mask(fields) };
+        let request = MetadataRequest::Stat { at: dir.as_fd().as_raw_fd(), flags, fields };
         self.call(request, c"").await.map(MetadataReply::into_meta)
     }
 
@@ -132,11 +132,7 @@ impl MetadataModel for Uring {
         fields: Fields,
         out: &mut Vec<Option<Result<Meta, Errno>>>,
     ) {
-        let request = MetadataRequest::Stat {
-            at: at.as_raw_fd(),
-            flags: stat_flags(follow, fields),
-            mask: mask(fields),
-        };
+        let request = MetadataRequest::Stat { at: at.as_raw_fd(), flags: stat_flags(follow, fields), fields };
         out.clear();
         out.resize(range.len(), None);
         let mut queued = names.range(range).enumerate().filter(|(_, name)| name.stat).peekable();

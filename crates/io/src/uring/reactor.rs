@@ -17,17 +17,18 @@ use std::task::Waker;
 
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
-use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, OFlags, Statx};
 
 use super::in_flight::{InFlight, Operation};
-use crate::{Dir, Errno, Meta};
+use crate::sys::mask;
+use crate::{Dir, Errno, Fields, Meta};
 
 /// An operation. Its descriptors are plain numbers that the kernel checks: a stale one causes an
 /// error, or a result for the wrong directory, which is dropped with the future that asked for it.
 #[derive(Clone, Copy)]
 pub(super) enum MetadataRequest {
     Open { at: RawFd, flags: OFlags },
-    Stat { at: RawFd, flags: AtFlags, mask: StatxFlags },
+    Stat { at: RawFd, flags: AtFlags, fields: Fields },
     Close { dir: RawFd },
 }
 
@@ -99,10 +100,10 @@ impl MetadataCall {
             MetadataRequest::Open { at, flags } => {
                 opcode::OpenAt::new(types::Fd(at), name).flags(flags.bits().cast_signed()).build()
             }
-            MetadataRequest::Stat { at, flags, mask } => {
+            MetadataRequest::Stat { at, flags, fields } => {
                 opcode::Statx::new(types::Fd(at), name, self.statx.get().cast())
                     .flags(flags.bits().cast_signed())
-                    .mask(mask.bits())
+                    .mask(mask(fields).bits())
                     .build()
             }
             MetadataRequest::Close { dir } => opcode::Close::new(types::Fd(dir)).build(),
@@ -118,9 +119,9 @@ impl MetadataCall {
         let result = unsafe {
             match self.request {
                 MetadataRequest::Open { at, flags } => libc::openat(at, name, flags.bits().cast_signed()),
-                MetadataRequest::Stat { at, flags, mask } => {
+                MetadataRequest::Stat { at, flags, fields } => {
                     let (flags, statx) = (flags.bits().cast_signed(), self.statx.get().cast());
-                    libc::statx(at, name, flags, mask.bits(), statx)
+                    libc::statx(at, name, flags, mask(fields).bits(), statx)
                 }
                 MetadataRequest::Close { dir } => libc::close(dir),
             }
@@ -142,12 +143,12 @@ impl MetadataCall {
                 // reaped once.
                 MetadataReply::Opened(Dir::from_fd(unsafe { OwnedFd::from_raw_fd(result) }))
             }
-            MetadataRequest::Stat { mask, .. } => {
+            MetadataRequest::Stat { fields, .. } => {
                 // SAFETY: the statx has ended, so the kernel no longer writes the buffer; it was
                 // zeroed when allocated, and a `Statx` has only integers, so any bytes are valid.
                 MetadataReply::Stated(crate::sys::meta(
                     unsafe { (*self.statx.get()).assume_init_ref() },
-                    mask,
+                    fields,
                 ))
             }
             MetadataRequest::Close { .. } => MetadataReply::Closed,

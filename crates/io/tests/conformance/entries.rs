@@ -68,6 +68,47 @@ pub(crate) fn every_kind_of_file_has_its_fields<M: MetadataModel>(make: impl Fn(
     });
 }
 
+pub(crate) fn metadata_says_which_fields_it_has<M: MetadataModel>(make: impl Fn() -> Option<M>) {
+    let Some(model) = make() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    every_kind(temp.path());
+    let each =
+        [Fields::SIZE, Fields::BLOCKS, Fields::TIMES, Fields::OWNER, Fields::BIRTH, Fields::ATTRIBUTES];
+    // procfs has no creation times.
+    for path in [temp.path(), Path::new("/proc/self/")] {
+        model.run(async {
+            let (dir, mut names, mut metas) = (open(&model, path).await, Names::new(), Vec::new());
+            model.read(&dir, &mut names, 10).await.unwrap();
+            for set in 0..1_u32 << each.len() {
+                let asked = (0..).zip(each).filter(|(bit, _)| set >> bit & 1 == 1);
+                let asked = asked.fold(Fields::IDENTITY, |all, (_, field)| all.union(field));
+                for how in [Fields::IDENTITY, Fields::LOCAL, Fields::FRESH] {
+                    let fields = asked.union(how);
+                    let range = 0..names.len();
+                    model.stat(dir.as_fd(), &names, range, Follow::No, fields, &mut metas).await;
+                    metas.push(Some(model.stat_dir(&dir, fields).await));
+                    for meta in metas.iter().filter_map(|meta| meta.unwrap().ok()) {
+                        assert!(asked.contains(meta.fields), "{asked:?}, but {meta:?}");
+                        assert!(meta.has(asked.intersection(Fields::ALL)), "{asked:?}, but {meta:?}");
+                        let optional = [
+                            (Fields::BIRTH, meta.btime.is_some()),
+                            (Fields::ATTRIBUTES, meta.attributes.is_some()),
+                        ];
+                        for (field, is_known) in optional {
+                            let wanted = asked.contains(field);
+                            assert_eq!(meta.has(field), wanted && is_known, "{asked:?}: {meta:?}");
+                        }
+                    }
+                }
+            }
+            let meta = model.stat_dir(&dir, EVERYTHING).await.unwrap();
+            let has_btime = fs::metadata(path).unwrap().created().is_ok();
+            // POSIX has no creation time, but std has it where the system does.
+            assert!(meta.has(Fields::BIRTH) == has_btime || cfg!(feature = "posix"), "{}", path.display());
+        });
+    }
+}
+
 pub(crate) fn names_may_have_any_byte_and_length<M: MetadataModel>(make: impl Fn() -> Option<M>) {
     let Some(model) = make() else { return };
     let temp = tempfile::tempdir().unwrap();

@@ -40,8 +40,10 @@ pub(crate) async fn stat<M: MetadataModel>(
 
 /// Clears the fields that not all models report. POSIX has no creation time.
 pub(crate) fn common_fields(meta: Meta) -> Meta {
-    let btime = if cfg!(feature = "posix") { None } else { meta.btime };
-    Meta { mount_root: None, attributes: None, btime, ..meta }
+    let posix = cfg!(feature = "posix");
+    let btime = if posix { None } else { meta.btime };
+    let fields = meta.fields.intersection(if posix { Fields::ALL } else { EVERYTHING });
+    Meta { mount_root: None, attributes: None, btime, fields, ..meta }
 }
 
 /// Lists `dir` in batches of `limit`.
@@ -92,6 +94,10 @@ fn file_type(from: std::fs::FileType) -> FileType {
 
 pub(crate) fn meta(from: &Metadata) -> Meta {
     let stamp = |sec, nsec: i64| FileTime { sec, nsec: u32::try_from(nsec).unwrap() };
+    let btime = from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
+        let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
+        stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
+    });
     Meta {
         dev: from.dev(),
         ino: from.ino(),
@@ -104,11 +110,9 @@ pub(crate) fn meta(from: &Metadata) -> Meta {
         atime: stamp(from.atime(), from.atime_nsec()),
         mtime: stamp(from.mtime(), from.mtime_nsec()),
         ctime: stamp(from.ctime(), from.ctime_nsec()),
-        btime: from.created().ok().filter(|_| !cfg!(feature = "posix")).map(|time| {
-            let since = time.duration_since(std::time::UNIX_EPOCH).unwrap();
-            stamp(since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
-        }),
+        btime,
         mount_root: None,
         attributes: None,
+        fields: if btime.is_some() { EVERYTHING } else { Fields::ALL },
     }
 }

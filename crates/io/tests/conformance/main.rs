@@ -34,6 +34,7 @@ macro_rules! suite {
     ($model:ident, $make:expr) => {
         suite! { $model, $make;
             entries: every_kind_of_file_has_its_fields,
+            entries: metadata_says_which_fields_it_has,
             entries: names_may_have_any_byte_and_length,
             entries: a_range_is_returned_in_order_without_excluded_entries,
             entries: a_limit_may_be_at_any_entry,

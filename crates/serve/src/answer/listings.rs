@@ -293,13 +293,13 @@ impl ReadDirectory {
     /// Returns the metadata of the target of the link `name`, if requests may read it.
     fn target(&self, name: &CStr) -> Option<fathom_io::Meta> {
         match self.links {
-            Links::Never => None,
             Links::Within | Links::Follow => self
                 .root
                 .beneath
                 .stat(&join(&self.path, name.to_bytes()), LookupMode::Blocking)
                 .ok()
                 .flatten(),
+            _ => None,
         }
     }
 }

@@ -31,7 +31,15 @@ const TAR_BLOCK_BYTES: u64 = 512;
 const ZIP_LARGE_BYTES: u64 = u32::MAX as u64;
 
 /// An archive format.
+///
+/// ```
+/// use fathom_serve::archive::ArchiveFormat;
+///
+/// let format = ArchiveFormat::parse("tar.gz").unwrap();
+/// assert_eq!((format.extension(), format.media_type()), ("tar.gz", "application/gzip"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ArchiveFormat {
     /// tar (GNU), in one frame of Zstandard.
     TarZst,

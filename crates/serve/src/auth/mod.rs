@@ -34,6 +34,7 @@ use crate::error::Error;
 
 /// The result of the header `Authorization`.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AuthDecision {
     /// The header is missing, or of another scheme: 401.
     Missing,

@@ -6,6 +6,7 @@ use crate::rules::glob::SubtreeGlob;
 
 /// The clients with access to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Audience {
     /// All clients, without a password.
     Everybody,

@@ -8,7 +8,17 @@ use super::invalid;
 use crate::error::Error;
 
 /// A value of `--listen`.
+///
+/// ```
+/// use fathom_serve::listen::ListenSpec;
+///
+/// assert_eq!(":8080".parse::<ListenSpec>().unwrap(), ListenSpec::All(8080));
+/// let name = "unix:@name".parse::<ListenSpec>().unwrap();
+/// assert_eq!(name, ListenSpec::Abstract("name".to_owned()));
+/// assert!("example.org:80".parse::<ListenSpec>().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenSpec {
     /// `127.0.0.1:8080`, `[::]:80`. Port 0 lets the kernel choose, here and below.
     Tcp(SocketAddr),
@@ -73,6 +83,7 @@ impl std::fmt::Display for ListenSpec {
 
 /// The address of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenAddress {
     /// A TCP address with its actual port.
     Tcp(SocketAddr),

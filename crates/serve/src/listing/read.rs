@@ -45,6 +45,22 @@ const TICK_EVERY: usize = 32;
 ///
 /// # Errors
 /// The errors of openat(2), getdents64(2) and `tick`.
+///
+/// ```
+/// use std::fs::File;
+/// use std::os::fd::AsFd;
+/// use fathom_serve::listing::{ListingView, json, read};
+///
+/// let dir = File::open("src")?;
+/// // No link is followed, and no call takes so long that another task has to run.
+/// let listing = read(dir.as_fd(), false, |_| None, &mut |_| Ok(()))?;
+/// assert!(listing.complete && listing.entries.iter().any(|entry| entry.name == b"lib.rs"));
+/// let view = ListingView::default();
+/// let page = listing.page(b"", &view, &mut |_| Ok(()))?.expect("the first page exists");
+/// let text = json(&page, &mut |_| Ok(()))?;
+/// assert!(String::from_utf8_lossy(&text).contains("\"lib.rs\""));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn read(
     dir: BorrowedFd<'_>,
     dotfiles: bool,

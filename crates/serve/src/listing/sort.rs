@@ -6,6 +6,7 @@ use super::{EntryKind, ListingEntry};
 
 /// The property that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum SortKey {
     /// The name, with numbers compared by value: `a2` before `a10`.
     #[default]

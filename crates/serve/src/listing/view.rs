@@ -10,6 +10,13 @@ use super::entry::RESERVED;
 use super::{ListingEntry, SortOrder};
 
 /// An order, a filter and a page of a listing.
+///
+/// ```
+/// use fathom_serve::listing::{ListingView, SortKey};
+///
+/// let view = ListingView::from_query("sort=size&order=desc&page=2&filter=a%20b");
+/// assert_eq!((view.order.key, view.page, view.filter.as_str()), (SortKey::Size, 1, "a b"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ListingView {
     /// The order of all entries; pages are cut from the sorted list.

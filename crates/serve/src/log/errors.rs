@@ -18,6 +18,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A category of errors. Each has its own count and rate limit, so that one client's failed
 /// handshakes do not hide a full disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorCategory {
     /// Connections cannot be accepted: descriptors or memory are used up.
     Accept,

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 /// The source of a response's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BodySource {
     /// The file cache of the server.
     Cache,
@@ -87,6 +88,7 @@ pub struct AccessRecord<'a> {
 
 /// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LogFormat {
     /// Apache's combined format, followed by the duration in microseconds and the source. Bytes
     /// that could break the format are written as `\xHH`, among them quotes and backslashes, so
@@ -98,6 +100,32 @@ pub enum LogFormat {
 }
 
 /// A formatter of lines, one for each thread: it caches the text of the last second.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use fathom_serve::log::{AccessRecord, BodySource, LineFormatter, LogFormat};
+///
+/// let record = AccessRecord {
+///     time: SystemTime::UNIX_EPOCH,
+///     peer: None,
+///     user: None,
+///     method: b"GET",
+///     target: b"/a",
+///     version: "HTTP/1.1",
+///     host: None,
+///     status: 200,
+///     bytes: 5,
+///     duration: Duration::from_micros(7),
+///     referer: None,
+///     agent: None,
+///     source: BodySource::Cache,
+///     tls: false,
+/// };
+/// let mut line = Vec::new();
+/// LineFormatter::new(LogFormat::Combined).line(&record, &mut line);
+/// let line = String::from_utf8_lossy(&line);
+/// assert!(line.contains(" [01/Jan/1970:00:00:00 +0000] \"GET /a HTTP/1.1\" 200 5 "));
+/// ```
 #[derive(Debug)]
 pub struct LineFormatter {
     style: LogFormat,

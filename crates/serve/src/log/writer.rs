@@ -29,6 +29,7 @@ const CHUNKS: usize = 64;
 const FILE_MODE: u32 = 0o640;
 
 /// The destination of lines.
+#[non_exhaustive]
 pub enum LogTarget {
     /// A file, created if it does not exist, and appended to.
     File(PathBuf),

@@ -4,6 +4,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Parses a value of `X-Forwarded-For`: a list of addresses, with or without ports.
+///
+/// ```
+/// use fathom_serve::proxies::{forwarded, x_forwarded_for};
+///
+/// let client = "192.0.2.1".parse().ok();
+/// assert_eq!(x_forwarded_for(b"192.0.2.1, unknown"), [client, None]);
+/// assert_eq!(forwarded(b"for=192.0.2.1;proto=https"), [client]);
+/// ```
 #[must_use]
 pub fn x_forwarded_for(value: &[u8]) -> Vec<Option<IpAddr>> {
     value.split(|byte| *byte == b',').map(|element| address(element.trim_ascii())).collect()

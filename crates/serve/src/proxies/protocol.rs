@@ -31,6 +31,16 @@ pub enum ProxyHeader {
 }
 
 /// Parses the header at the start of `bytes`.
+///
+/// ```
+/// use fathom_serve::proxies::{ProxyHeader, parse};
+///
+/// let header = b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 80\r\n";
+/// let client = "192.0.2.1:1234".parse().ok();
+/// assert_eq!(parse(header), ProxyHeader::Complete { len: header.len(), client });
+/// assert_eq!(parse(&header[..10]), ProxyHeader::Incomplete);
+/// assert_eq!(parse(b"GET / HTTP/1.1\r\n"), ProxyHeader::Malformed);
+/// ```
 #[must_use]
 pub fn parse(bytes: &[u8]) -> ProxyHeader {
     let begins = |with: &[u8]| bytes.starts_with(with) || with.starts_with(bytes);

@@ -27,6 +27,16 @@ const ACROSS: &str = "((?s-u:.)*)";
 const DIRECTORIES: &str = "(?:((?s-u:.)*)/)?";
 
 /// A compiled pattern.
+///
+/// ```
+/// use fathom_serve::rules::glob::Glob;
+///
+/// let name = Glob::new("*.{jpg,png}").unwrap();
+/// assert!(name.matches(b"/a/b.png") && !name.matches(b"/a/b.gif"));
+/// let path = Glob::new("/old/**").unwrap();
+/// assert_eq!(path.captures(b"/old/a/b"), Some(vec![&b"a/b"[..]]));
+/// assert!(Glob::new("[a").is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Glob {
     regex: Regex,
@@ -90,6 +100,13 @@ impl Glob {
 
 /// A compiled pattern that also matches all paths below a match: `/private`, `/private/` and
 /// `/private/**` are equivalent.
+///
+/// ```
+/// use fathom_serve::rules::glob::SubtreeGlob;
+///
+/// let private = SubtreeGlob::new("/private").unwrap();
+/// assert!(private.matches(b"/private/a/b") && !private.matches(b"/private2"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct SubtreeGlob(Regex);
 

@@ -13,6 +13,18 @@ use crate::error::Error;
 const NAME_BYTES_MAX: usize = 255;
 
 /// The numbers of the sites by host name.
+///
+/// ```
+/// use fathom_serve::config::SiteConfig;
+/// use fathom_serve::rules::hosts::HostTable;
+///
+/// let site = |name: &str| SiteConfig { names: vec![name.to_owned()], ..SiteConfig::default() };
+/// let table = HostTable::new(&[site("example.org"), site("*.example.org")])?;
+/// assert_eq!(table.find(b"EXAMPLE.org:8080"), Some(1));
+/// assert_eq!(table.find(b"www.example.org"), Some(2));
+/// assert_eq!(table.find(b"example.net"), Some(HostTable::DEFAULT));
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct HostTable {
     exact: HashMap<Box<[u8]>, usize>,

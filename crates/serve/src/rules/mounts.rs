@@ -35,6 +35,13 @@ impl MountTable {
 /// Returns the offset in `path` at which the path below `prefix` begins; `None` if `path` is not
 /// `prefix` or below it. Names are compared whole: `docsx` is not below `docs`. Every path is below
 /// the empty prefix.
+///
+/// ```
+/// use fathom_serve::rules::mounts::skip;
+///
+/// assert_eq!(skip(b"docs/a", b"docs"), Some(5));
+/// assert_eq!(skip(b"docsx", b"docs"), None);
+/// ```
 #[must_use]
 pub fn skip(path: &[u8], prefix: &[u8]) -> Option<usize> {
     if prefix.is_empty() {

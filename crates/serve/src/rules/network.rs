@@ -7,7 +7,16 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A range of addresses, or the clients of Unix sockets.
+///
+/// ```
+/// use fathom_serve::rules::network::Network;
+///
+/// let network: Network = "192.0.2.0/24".parse().unwrap();
+/// assert!(network.contains("192.0.2.7".parse().ok()) && !network.contains(None));
+/// assert!("192.0.2.1/24".parse::<Network>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Network {
     /// The addresses whose first `len` bits are those of `base`.
     Ip {

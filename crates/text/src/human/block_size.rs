@@ -6,6 +6,20 @@ pub use crate::number::NumberError as BlockSizeError;
 use crate::number::{self, NumberError};
 
 /// The unit of printed sizes, and the suffix behind the number.
+///
+/// ```
+/// use fathom_text::human::{BlockSize, BlockSizeError};
+///
+/// let written = |unit: BlockSize, bytes| {
+///     let mut out = Vec::new();
+///     unit.write(bytes, &mut out);
+///     String::from_utf8(out).unwrap()
+/// };
+/// assert_eq!(written(BlockSize::KIBIBYTES, 1025), "2");
+/// assert_eq!(written(BlockSize::HUMAN, 1025), "1.1K");
+/// assert_eq!(written(BlockSize::parse(b"MB").unwrap(), 2_000_000), "2MB");
+/// assert_eq!(BlockSize::parse(b"1Q"), Err(BlockSizeError::TooLarge));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize {
     pub(super) unit: Unit,

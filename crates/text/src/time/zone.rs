@@ -18,6 +18,16 @@ const LATE_YEARS_SEC: i64 = 185_542_602_134_400;
 const LATE_IN_YEAR_SEC: i64 = 253_370_678_400;
 
 /// A time zone.
+///
+/// ```
+/// use fathom_text::time::Zone;
+///
+/// let rule = b"CET-1CEST,M3.5.0,M10.5.0/3";
+/// let zone = Zone::from_env(|name| (name == "TZ").then(|| rule.to_vec()));
+/// // 1970-01-01 01:00 local time is the epoch.
+/// assert_eq!(zone.to_universal(3600), 0);
+/// assert_eq!(Zone::UTC.to_universal(3600), 3600);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Zone(ZoneRules);
 

@@ -272,6 +272,32 @@ impl<T: Send + 'static> Reports for Outlets<T> {
 ///
 /// A consumer need not poll: the iterator blocks, [`Inbox::next_timeout`] blocks for a limited
 /// time, [`next_of`] blocks for several channels, and tasks of any runtime await the [`Stream`].
+///
+/// ```
+/// use std::task::Poll;
+/// use std::time::Duration;
+/// use fathom_walk::gatherer::{Builder, Message, Pick, Policy, PolicyEntry};
+///
+/// struct Everything;
+///
+/// impl Policy for Everything {
+///     fn pick(&self, _entry: &PolicyEntry<'_>) -> Pick {
+///         Pick::send(0).descend()
+///     }
+/// }
+///
+/// let (gatherer, mut inboxes) = Builder::new().start(Everything)?;
+/// let mut inbox = inboxes.remove(0);
+/// // No tree has been added yet.
+/// assert!(inbox.try_next().is_none());
+/// assert!(matches!(inbox.next_timeout(Duration::ZERO), Poll::Pending));
+/// let root = gatherer.add_root("src")?;
+/// let last = inbox.find(|message| matches!(message, Message::RootDone(done) if *done == root));
+/// assert!(last.is_some());
+/// gatherer.no_more_roots();
+/// assert!(inbox.next().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Inbox<T = ()> {
     outlets: Arc<Outlets<T>>,
     channel: usize,
@@ -366,6 +392,30 @@ impl Wake for ThreadWaker {
 /// Waits for a message of any of several channels, which may belong to several gatherers. Returns
 /// the message with the index of its inbox, or `None` when all walks are over and all messages have
 /// been taken.
+///
+/// ```
+/// use fathom_walk::gatherer::{Builder, Pick, Policy, PolicyEntry, next_of};
+///
+/// /// Sends each entry to one of two channels.
+/// struct Spread;
+///
+/// impl Policy for Spread {
+///     fn pick(&self, entry: &PolicyEntry<'_>) -> Pick {
+///         Pick::send(entry.ino() as usize).descend()
+///     }
+/// }
+///
+/// let (gatherer, mut inboxes) = Builder::new().channels(2).start(Spread)?;
+/// gatherer.add_root("src")?;
+/// gatherer.no_more_roots();
+/// let mut messages = [0, 0];
+/// while let Some((index, _message)) = next_of(&mut inboxes) {
+///     messages[index] += 1;
+/// }
+/// // Each channel has had the end of the tree.
+/// assert!(messages.iter().all(|count| *count > 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn next_of<T>(inboxes: &mut [Inbox<T>]) -> Option<(usize, Message<T>)> {
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut cx = Context::from_waker(&waker);

@@ -74,6 +74,7 @@ impl std::error::Error for Failed {
 
 /// A message of a gatherer.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Message<T = ()> {
     /// An entry that the policy picked.
     Entry(Item<T>),

@@ -27,6 +27,22 @@ const KEPT: usize = 8;
 ///
 /// Two paths are equal if their bytes are. A directory sorts before its entries, and these sort
 /// before every other path that begins with the same characters, as with [`std::path::Path`].
+///
+/// ```
+/// use std::io::Read;
+/// use fathom_walk::gatherer::Builder;
+/// use fathom_walk::{Fields, Follow};
+///
+/// for item in Builder::new().walk(["Cargo.toml"])? {
+///     let path = item?.path;
+///     assert_eq!(path.to_string(), "Cargo.toml");
+///     assert_eq!((path.depth(), path.root().index()), (0, 0));
+///     let mut text = String::new();
+///     path.open(Follow::No)?.read_to_string(&mut text)?;
+///     assert_eq!(path.stat(Follow::No, Fields::SIZE)?.size as usize, text.len());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct EntryPath {
     dir: Arc<Node>,

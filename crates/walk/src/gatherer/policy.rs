@@ -150,6 +150,36 @@ impl<T> Pick<T> {
 /// hash is a valid channel.
 ///
 /// `T` is the type of the payload in messages.
+///
+/// ```
+/// use fathom_walk::FileType;
+/// use fathom_walk::gatherer::{Builder, Message, Pick, Policy, PolicyEntry};
+///
+/// /// Sends regular files with the length of their names, and skips hidden directories.
+/// struct Files;
+///
+/// impl Policy<usize> for Files {
+///     fn pick(&self, entry: &PolicyEntry<'_>) -> Pick<usize> {
+///         let name = entry.name().to_bytes();
+///         match entry.file_type() {
+///             FileType::Directory if !name.starts_with(b".") => Pick::default().descend(),
+///             FileType::Regular => Pick::send_with(0, name.len()),
+///             _ => Pick::default(),
+///         }
+///     }
+/// }
+///
+/// let (gatherer, mut inboxes) = Builder::new().start(Files)?;
+/// gatherer.add_root("src")?;
+/// gatherer.no_more_roots();
+/// for message in inboxes.remove(0) {
+///     if let Message::Entry(item) = message {
+///         assert_eq!(item.payload, item.path.name().to_bytes().len());
+///     }
+/// }
+/// assert!(gatherer.finish()?.complete);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Policy<T = ()>: Send + Sync + 'static {
     /// Returns whether [`Policy::pick`] needs the metadata of the entries of `dir` that have this
     /// type. Called at most once for each type in a batch of entries, not for each entry.
@@ -193,6 +223,22 @@ pub trait Policy<T = ()>: Send + Sync + 'static {
 /// lists.
 ///
 /// A function of a directory and a name is also a filter.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fathom_walk::{FileType, Name, Node};
+/// use fathom_walk::gatherer::Builder;
+///
+/// let sources = |_dir: &Arc<Node>, name: Name<'_>| {
+///     name.file_type == FileType::Directory || name.name.to_bytes().ends_with(b".rs")
+/// };
+/// for item in Builder::new().filter(sources).walk(["."])? {
+///     let item = item?;
+///     let is_source = item.path.name().to_bytes().ends_with(b".rs");
+///     assert!(item.file_type == FileType::Directory || is_source);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Filter: Send + Sync + 'static {
     /// Inspects a directory that has been opened, before any of its entries is selected, for
     /// instance to read an ignore file among [`Opened::names`]. [`Node::set_note`] keeps the

@@ -19,6 +19,26 @@ impl Policy for Everything {
 
 /// An iterator of the entries below some roots and of failures, in no order. [`Builder::walk`]
 /// creates it.
+///
+/// ```
+/// use fathom_walk::gatherer::Builder;
+///
+/// let mut walk = Builder::new().max_depth(1).walk(["src", "missing"])?;
+/// let (mut entries, mut failures) = (0, 0);
+/// for item in &mut walk {
+///     match item {
+///         Ok(item) => entries += usize::from(item.path.depth() <= 1),
+///         Err(failed) => {
+///             assert!(failed.to_string().starts_with("cannot access 'missing': No such file"));
+///             failures += 1;
+///         }
+///     }
+/// }
+/// assert!(entries > 10 && failures == 1);
+/// // A walk with failures is not complete.
+/// assert!(!walk.finish()?.complete);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Walk {
     gatherer: Gatherer,

@@ -73,6 +73,7 @@ fn take(inbox: Inbox) -> Received {
             Message::End(dir) => assert!(taken.ended.insert(path(&dir))),
             Message::Done(dir) => assert!(taken.done.insert(path(&dir))),
             Message::RootDone(root) => taken.roots_done.push(root),
+            message => panic!("unknown message: {message:?}"),
         }
     }
     taken

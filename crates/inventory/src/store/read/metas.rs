@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fathom_walk::{Attributes, FileTime, Meta};
+use fathom_walk::{Attributes, Fields, FileTime, Meta};
 use parquet::errors::Result;
 
 use super::group::RowGroup;
@@ -72,6 +72,10 @@ impl MetaColumns {
             let (micros, nanos) = (self.micros[at].or_zero()[row], self.nanos[at].or_zero()[row]);
             stamp(micros, nanos)
         };
+        let btime = self.btime.get(row).map(|micros| stamp(micros, 0));
+        let attributes = self.attributes.get(row).and_then(Attributes::from_text);
+        let optional = [(Fields::BIRTH, btime.is_some()), (Fields::ATTRIBUTES, attributes.is_some())];
+        let known = optional.into_iter().filter(|(_, is_known)| *is_known);
         Some(Meta {
             dev: dev.cast_unsigned(),
             ino,
@@ -84,9 +88,10 @@ impl MetaColumns {
             atime: time(0),
             mtime: time(1),
             ctime: time(2),
-            btime: self.btime.get(row).map(|micros| stamp(micros, 0)),
+            btime,
             mount_root: None,
-            attributes: self.attributes.get(row).and_then(Attributes::from_text),
+            attributes,
+            fields: known.fold(Fields::ALL, |all, (field, _)| all.union(field)),
         })
     }
 }

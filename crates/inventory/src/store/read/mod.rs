@@ -51,6 +51,7 @@ pub(crate) use values::{NumberColumn, TextColumn};
 
 /// A table of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Table {
     /// A row for each directory.
     Dirs,
@@ -96,6 +97,21 @@ impl Table {
 }
 
 /// An inventory that is open for reading.
+///
+/// ```
+/// use fathom_inventory::store::Inventory;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// assert!(inventory.manifest().completeness.is_complete());
+/// inventory.verify()?;
+/// let error = Inventory::open(std::path::Path::new("missing.inv")).unwrap_err();
+/// assert!(error.to_string().contains("No such file or directory"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Inventory {
     directory: PathBuf,

@@ -164,6 +164,7 @@ impl Visitor for EventRecorder {
                 pending.push("leave".to_owned());
             }
             Operation::Descend => assert!(pending.last().unwrap().ends_with(": loop")),
+            operation => panic!("unknown operation: {operation}"),
         }
     }
 

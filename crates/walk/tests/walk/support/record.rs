@@ -151,6 +151,7 @@ pub(crate) fn failure_line(Failure { node, name, operation, errno }: Failure<'_>
         Operation::Open => format!(": {}", error(errno)),
         Operation::Read | Operation::Reopen => format!(" {}", error(errno)),
         Operation::Descend => String::new(),
+        _ => panic!("unknown operation: {operation}"),
     }
 }
 
@@ -251,6 +252,7 @@ impl Consumer<RecordedItem> for Recorder<'_> {
                 assert_eq!(place.as_ref(), self.inside.last());
                 self.broken = line;
             }
+            operation => panic!("unknown operation: {operation}"),
         }
     }
 
