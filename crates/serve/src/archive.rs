@@ -23,8 +23,9 @@ pub use encode::ArchiveFormat;
 
 use crate::answer::EntryFilter;
 use crate::budget::Charge;
+use crate::cache::is_forbidden;
 use crate::files::pool::TimeSlice;
-use crate::files::{FileError, OpenFile, is_forbidden};
+use crate::files::{FileError, OpenFile};
 use crate::listing::{EntryKind, Listing, ListingEntry, read};
 use encode::ArchiveEncoder;
 

@@ -16,11 +16,13 @@ use fathom_io::sys::SealedMemory;
 use http_body::{Frame, SizeHint};
 
 use crate::answer::ArchiveBody;
+use crate::cache::SmallBody;
 use crate::conn::body_queue::Ticket;
 use crate::conn::chunk::{Chunk, SEGMENT_BYTES, SegmentSource, SendfileQueue, SendfileSegment};
 use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 use crate::conn::send_cost::SendCostEstimator;
-use crate::files::{BodySource, FileError, RangeReader, ReadStep, SENDFILE_BYTES_MIN, SmallBody};
+use crate::files::{FileError, RangeReader, ReadStep, SENDFILE_BYTES_MIN};
+use crate::log::BodySource;
 use crate::multipart::{Multipart, MultipartSegment};
 use crate::worker::RequestAccount;
 

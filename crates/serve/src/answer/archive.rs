@@ -17,8 +17,9 @@ use super::{Answer, EntryFilter, RequestContext};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
 use crate::body::Content;
 use crate::budget::Charge;
+use crate::cache::is_forbidden;
+use crate::files::FileError;
 use crate::files::pool::{CallError, Resource, ThreadPool};
-use crate::files::{FileError, is_forbidden};
 use crate::path::NAME;
 
 /// The name of the top directory in an archive of a site's root. In an archive of a mount it is the

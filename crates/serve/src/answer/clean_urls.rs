@@ -8,8 +8,8 @@ use http::StatusCode;
 
 use super::{Answer, RequestContext, is_unservable};
 use crate::answer::FileRepresentations;
+use crate::cache::CacheEntry;
 use crate::files::FileError;
-use crate::files::cache::CacheEntry;
 use crate::path::is_below;
 
 /// The clean URLs of a site.

@@ -28,9 +28,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, head
 
 use crate::auth::{AuthDecision, Authenticator};
 use crate::body::Content;
+use crate::cache::is_forbidden;
 use crate::error::cause;
 use crate::files::pool::Resource;
-use crate::files::{BodySource, FileError, OpenFile, is_forbidden};
+use crate::files::{FileError, OpenFile};
+use crate::log::BodySource;
 use crate::log::ErrorCategory;
 use crate::metrics;
 use crate::path::{PathError, RequestTarget, is_below, is_hidden};

@@ -5,11 +5,9 @@
 //! respond ── FileIo ┤
 //!                   └ pool: one call for open + fstat + first bytes, shared by concurrent requests
 //! ```
-//! Owns: which calls are made, on which thread and in which order, and the cache of open files.
-//! Does not own: which file a request means, and the response's headers.
+//! Owns: which calls are made, on which thread and in which order. Does not own: which file a
+//! request means, the response's headers, and the cache of open files.
 
-mod admission;
-pub(crate) mod cache;
 mod device;
 mod fetch;
 mod open_file;
@@ -17,7 +15,6 @@ pub(crate) mod pool;
 mod read;
 pub(crate) mod read_buffers;
 mod root;
-mod small_body;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,12 +24,9 @@ use fathom_io::{Errno, Model};
 
 pub(crate) use device::is_in_memory;
 pub(crate) use fetch::{FetchedFile, PendingOpens};
-pub(crate) use open_file::{FileVersion, OpenFile};
+pub(crate) use open_file::{FileChange, FileVersion, OpenFile, SETTLING};
 pub(crate) use read::{POOL_READ_BYTES, RangeReader, ReadStep, SENDFILE_BYTES_MIN, Tail, pool_read_bytes};
-pub(crate) use root::{Root, SiteRoot};
-pub(crate) use small_body::SmallBody;
-
-pub(crate) use crate::log::BodySource;
+pub(crate) use root::Root;
 
 use crate::conn::chunk::WorkerBuffers;
 use crate::conn::send_cost::SendCostEstimator;
@@ -52,13 +46,6 @@ pub(crate) enum FileError {
     Changed,
     /// The site's root directory does not exist.
     NoRoot,
-}
-
-/// Returns whether an error means that a file exists and may not be served. The file may not be
-/// opened (`EPERM` is the error of a security module, or of a device that a control group
-/// withholds), it is a socket, or it is a device without a driver.
-pub(crate) fn is_forbidden(errno: Errno) -> bool {
-    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV)
 }
 
 impl From<Errno> for FileError {

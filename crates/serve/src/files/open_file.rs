@@ -10,7 +10,11 @@ use fathom_io::{Errno, FileTime, FileType, Meta};
 
 use super::device_resource;
 use super::pool::ThreadPool;
-use crate::etag::SETTLING;
+
+/// The time after a modification within which another modification may leave the same modification
+/// time: the tick of the coarsest filesystem clock, which is the 2 s of FAT. Other filesystems, and
+/// the kernel's own clock of a few milliseconds, are finer, but do not report their resolution.
+pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
 /// An open file with the metadata of that moment. Clones share the descriptor.
 #[derive(Clone, Debug)]

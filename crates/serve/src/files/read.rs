@@ -17,11 +17,12 @@ use tokio::time::sleep;
 use super::device::Device;
 use super::fetch::{fill, read_range, read_whole};
 use super::open_file::FileChange;
-use super::{BodySource, FileError, FileIo, OpenFile, device_resource};
+use super::{FileError, FileIo, OpenFile, device_resource};
 use crate::conn::chunk::{
     Chunk, SEGMENT_BYTES, SegmentSource, SendfileQueue, SendfileSegment, WorkerBuffer, WorkerBuffers,
 };
 use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
+use crate::log::BodySource;
 
 /// The size from which sendfile(2) may cost less than copying into the writev(2) of the headers.
 pub(crate) const SENDFILE_BYTES_MIN: u64 = 32 << 10;

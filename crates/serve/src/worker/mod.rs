@@ -27,12 +27,12 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::answer::FileRepresentations;
+use crate::cache::{CacheEntry, FileCache};
 use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::SendfileQueue;
 use crate::conn::deadlines::ConnectionTable;
 use crate::conn::send_budget::ConnectionSendBudget;
 use crate::date::DateCache;
-use crate::files::cache::{CacheEntry, FileCache};
 use crate::files::{FileError, FileIo};
 use crate::log::{ErrorCategory, WorkerLogger};
 use crate::metrics::WorkerCounters;

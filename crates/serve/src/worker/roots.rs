@@ -13,7 +13,8 @@ use fathom_io::Errno;
 
 use super::Worker;
 use crate::files::pool::Resource;
-use crate::files::{FileError, Root, SiteRoot};
+use crate::files::{FileError, Root};
+use crate::site_root::SiteRoot;
 
 /// The most roots that one sweep checks without a request: more would keep an idle machine busy.
 const CHECKS_MAX: usize = 16;

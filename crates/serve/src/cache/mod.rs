@@ -5,6 +5,9 @@
 //! have been replaced, changed or removed. A body is cached with the version it belongs to, and is
 //! dropped with it. Lookup errors are cached as well.
 
+mod admission;
+mod small_body;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -12,12 +15,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fathom_io::Errno;
 
-use super::admission::AdmissionFilter;
-use super::open_file::FileChange;
-use super::{BodySource, FetchedFile, FileError, FileIo, OpenFile, Root, SmallBody, is_forbidden};
 use crate::config;
 use crate::conn::chunk::WorkerBuffers;
-use crate::etag::SETTLING;
+use crate::files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING};
+use crate::log::BodySource;
+use admission::AdmissionFilter;
+
+pub(crate) use small_body::SmallBody;
 
 /// The cached result of a lookup: the open file or the error, and the values of type `T` derived
 /// from it.
@@ -318,4 +322,11 @@ fn cacheable<T>(result: Result<T, FileError>) -> Result<Result<T, Errno>, FileEr
         Err(FileError::System(errno)) if is_forbidden(errno) => Ok(Err(errno)),
         Err(failure) => Err(failure),
     }
+}
+
+/// Returns whether an error means that a file exists and may not be served. The file may not be
+/// opened (`EPERM` is the error of a security module, or of a device that a control group
+/// withholds), it is a socket, or it is a device without a driver.
+pub(crate) fn is_forbidden(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV)
 }
