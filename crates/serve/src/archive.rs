@@ -17,7 +17,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fathom_io::beneath::{Beneath, Links, LookupMode, stat};
 use fathom_io::{Errno, FileType, Meta};
-use rustix::io::retry_on_intr;
 
 pub use encode::ArchiveFormat;
 
@@ -141,7 +140,7 @@ impl Archive {
             return Ok(());
         }
         let opened = match self.source.beneath.open(path, LookupMode::Blocking) {
-            Ok(Some(file)) => OpenFile::new(file, None)?,
+            Ok(Some(file)) => OpenFile::new(file)?,
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(errno.into()),
             Ok(None) | Err(_) => return Ok(()),
         };
@@ -195,7 +194,7 @@ impl Archive {
         }
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(READ_BYTES);
         let room = self.buffer.get_mut(..most).unwrap_or_default();
-        let read = retry_on_intr(|| rustix::io::pread(file.opened.fd()?, &mut *room, file.at))?;
+        let read = file.opened.read_at(file.at, room)?;
         if read == 0 {
             return Err(FileError::Changed);
         }

@@ -12,12 +12,12 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::representation::{FileRepresentations, RepresentationHead, Variant};
 use super::{Answer, RequestContext, is_unservable};
-use crate::body::{Content, MultipartBody, RangeSource};
+use crate::body::{Content, FileBody, MultipartBody, RangeSource};
 use crate::cache::{CacheEntry, SmallBody};
 use crate::compress;
 use crate::conditional::{PreconditionOutcome, evaluate, ranges_apply};
 use crate::files::pool::Resource;
-use crate::files::{FileError, OpenFile, RangeReader, Tail};
+use crate::files::{FileError, OpenFile, RangeReader};
 use crate::log::{BodySource, ErrorCategory};
 use crate::multipart::Multipart;
 use crate::negotiate::{AcceptedCodings, Coding};
@@ -222,22 +222,14 @@ impl RequestContext<'_> {
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));
         }
-        let reader = RangeReader {
-            files: Rc::clone(&worker.files),
-            opened: opened.clone(),
-            at: 0,
-            end: opened.len(),
-            sendfile_queue: self.peer.sendfile_queue.clone().filter(|_| self.peer.may_sendfile_files),
-            client: self.peer.client,
-            has_sent: false,
-            is_first: true,
-            tail: Tail::default(),
-            partial: None,
-            completed: None,
-            send_budget: self.peer.send_budget.clone(),
-            bytes_max: usize::MAX,
-        };
-        Ok((RangeSource::File(Box::new(reader)), opened.len(), BodySource::Other))
+        let peer = self.peer;
+        let body = FileBody::new(
+            RangeReader::new(&worker.files, opened, peer.client),
+            peer.sendfile_queue.clone().filter(|_| peer.may_sendfile_files),
+            Rc::clone(&worker.send_costs),
+            peer.send_budget.clone(),
+        );
+        Ok((RangeSource::File(Box::new(body)), opened.len(), BodySource::Other))
     }
 
     fn short(&self, body: SmallBody) -> RangeSource {

@@ -16,8 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use fathom_io::Errno;
 
 use crate::config;
-use crate::conn::chunk::WorkerBuffers;
-use crate::files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING};
+use crate::files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING, WorkerBuffers};
 use crate::log::BodySource;
 use admission::AdmissionFilter;
 
@@ -236,7 +235,10 @@ impl<T: Default> FileCache<T> {
             return Ok((body.clone(), BodySource::Cache));
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
-        let (bytes, source) = Box::pin(files.read_small_body(opened, client)).await?;
+        let (bytes, source) = match files.read_small_nowait(opened)? {
+            Some(bytes) => (bytes, BodySource::Hit),
+            None => (Box::pin(files.read_small_by_pool(opened, client)).await?, BodySource::Pool),
+        };
         if !self.admits_body(entry, opened.len()) || !entry.cached.get() {
             return Ok((bytes.into(), source));
         }

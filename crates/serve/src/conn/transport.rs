@@ -19,6 +19,7 @@ use tokio::net::{TcpStream, UnixStream};
 use super::chunk::{SendfileQueue, SendfileSegment, is_placeholder};
 use super::deadlines::ConnectionState;
 use super::send_cost::SendCostEstimator;
+use crate::files::ByteCost;
 use crate::proxies::{self, ProxyHeader};
 
 /// The most unsent bytes that the kernel queues for a client on this machine.
@@ -251,7 +252,7 @@ impl Transport {
         let flags = if before < slices.len() { SendFlags::MORE } else { SendFlags::empty() };
         let slices = slices.get(..before).unwrap_or_default();
         let write = || self.socket.try_write(|socket| send(socket, slices, flags));
-        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= SendCostEstimator::BYTES_MIN;
+        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= ByteCost::BYTES_MIN;
         match (is_long, flags.is_empty()) {
             (true, _) => self.timed(SendCostEstimator::record_write, write),
             (false, false) => self.timed(SendCostEstimator::record_head_write, write),

@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fathom_io::beneath::{Beneath, LookupMode};
 use fathom_io::{Errno, FileType, Model};
-use rustix::io::retry_on_intr;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use super::open_file::FileChange;
 use super::pool::ThreadPool;
+use super::worker_buffers::WorkerBuffers;
 use super::{FileError, FileIo, FileVersion, OpenFile, Root, device_resource};
-use crate::conn::chunk::WorkerBuffers;
 
 /// An open on the worker that took longer has waited, whatever the kernel promised.
 const SLOW_OPEN: Duration = Duration::from_micros(500);
@@ -72,7 +70,7 @@ impl FileIo {
             Some(ring) => match ring.open(&root.beneath, path).await {
                 // The ring only has openat2(2), which cannot follow an absolute link below a root.
                 Err(Errno::XDEV) => self.fetch_by_pool(root, path, client).await,
-                file => fetched(Some(OpenFile::new(file?, self.closing_pool(root))?)),
+                file => fetched(Some(OpenFile::with_closing_pool(file?, self.closing_pool(root))?)),
             },
             None => self.fetch_by_pool(root, path, client).await,
         }
@@ -167,7 +165,7 @@ fn open(
     mode: LookupMode,
     closing_pool: Option<ThreadPool>,
 ) -> Result<Option<OpenFile>, Errno> {
-    beneath.open(path, mode)?.map(|file| OpenFile::new(file, closing_pool)).transpose()
+    beneath.open(path, mode)?.map(|file| OpenFile::with_closing_pool(file, closing_pool)).transpose()
 }
 
 /// Opens a file on a pool thread and reads a small one: all calls that one request is likely to
@@ -192,42 +190,11 @@ fn try_open_and_read(
     let fetched = fetched(open(beneath, path, LookupMode::Blocking, closing_pool)?)?;
     let opened = &fetched.opened;
     if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffers::BYTES as u64 {
-        let body = Some(read_whole(opened)?);
+        let body = Some(opened.read_whole()?);
         // close(2) may wait as well, and this thread may wait.
         return Ok(FetchedFile { opened: fetched.opened.without_fd(), body });
     }
     Ok(fetched)
-}
-
-/// Reads the content of a small file.
-pub(super) fn read_whole(opened: &OpenFile) -> Result<Bytes, FileError> {
-    let mut bytes = vec![0; usize::try_from(opened.len()).unwrap_or(usize::MAX)];
-    read_exactly(opened, 0, &mut bytes)?;
-    if opened.is_same_content()? { Ok(bytes.into()) } else { Err(FileError::Changed) }
-}
-
-/// Reads `len` bytes from `offset` on.
-pub(super) fn read_range(opened: &OpenFile, offset: u64, len: usize) -> Result<Bytes, FileError> {
-    let mut bytes = vec![0; len];
-    fill(opened, offset, &mut bytes)?;
-    Ok(bytes.into())
-}
-
-/// Fills `bytes` from `offset` on.
-pub(super) fn fill(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
-    read_exactly(opened, offset, bytes)?;
-    if opened.change()? == FileChange::Content { Err(FileError::Changed) } else { Ok(()) }
-}
-
-fn read_exactly(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
-    let (fd, mut filled) = (opened.fd()?, 0);
-    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match retry_on_intr(|| rustix::io::pread(fd, &mut *room, offset + filled as u64))? {
-            0 => return Err(FileError::Changed),
-            read => filled += read,
-        }
-    }
-    Ok(())
 }
 
 /// Opens a file as `tokio::fs` does: one hand-off to open, one for the metadata. `tokio::fs` has no
@@ -236,7 +203,7 @@ async fn open_by_tokio(pool: &ThreadPool, root: &Root, path: &[u8]) -> Result<Fe
     let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
     let open = move || beneath.open(&path, LookupMode::Blocking);
     let file = spawn_blocking_call(pool, open).await?.ok_or(Errno::AGAIN)?;
-    let opened = spawn_blocking_call(pool, move || OpenFile::new(file, None)).await?;
+    let opened = spawn_blocking_call(pool, move || OpenFile::with_closing_pool(file, None)).await?;
     Ok(FetchedFile { opened, body: None })
 }
 

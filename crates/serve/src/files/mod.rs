@@ -8,6 +8,7 @@
 //! Owns: which calls are made, on which thread and in which order. Does not own: which file a
 //! request means, the response's headers, and the cache of open files.
 
+mod byte_cost;
 mod device;
 mod fetch;
 mod open_file;
@@ -15,6 +16,7 @@ pub(crate) mod pool;
 mod read;
 pub(crate) mod read_buffers;
 mod root;
+mod worker_buffers;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,14 +24,14 @@ use std::rc::Rc;
 use fathom_io::uring::FileRing;
 use fathom_io::{Errno, Model};
 
+pub(crate) use byte_cost::ByteCost;
 pub(crate) use device::is_in_memory;
 pub(crate) use fetch::{FetchedFile, PendingOpens};
 pub(crate) use open_file::{FileChange, FileVersion, OpenFile, SETTLING};
-pub(crate) use read::{POOL_READ_BYTES, RangeReader, ReadStep, SENDFILE_BYTES_MIN, Tail, pool_read_bytes};
+pub(crate) use read::{POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, pool_read_bytes};
 pub(crate) use root::Root;
+pub(crate) use worker_buffers::{WorkerBuffer, WorkerBuffers};
 
-use crate::conn::chunk::WorkerBuffers;
-use crate::conn::send_cost::SendCostEstimator;
 use device::{Device, Devices};
 use pool::{CallError, Resource, ThreadPool};
 
@@ -72,8 +74,8 @@ pub(crate) struct FileIo {
     pub(crate) buffers: WorkerBuffers,
     devices: Devices,
     pending_opens: PendingOpens,
-    /// The estimated costs of sendfile(2) and of reading, for large cached files.
-    pub(crate) send_costs: Rc<SendCostEstimator>,
+    /// The cost of reads of cached data on this thread.
+    pub(crate) read_cost: ByteCost,
     /// The ring of [`Model::Uring`].
     ring: Option<Rc<FileRing>>,
     /// The number of consecutive opens that waited although the kernel promised otherwise.
@@ -81,25 +83,20 @@ pub(crate) struct FileIo {
 }
 
 impl FileIo {
-    pub(crate) fn new(
-        model: Model,
-        pool: ThreadPool,
-        ring: Option<Rc<FileRing>>,
-        send_costs: SendCostEstimator,
-    ) -> Rc<Self> {
+    pub(crate) fn new(model: Model, pool: ThreadPool, ring: Option<Rc<FileRing>>) -> Rc<Self> {
         Rc::new(Self {
             model,
             pool,
             buffers: WorkerBuffers::default(),
             devices: Devices::default(),
             pending_opens: PendingOpens::default(),
-            send_costs: Rc::new(send_costs),
+            read_cost: ByteCost::default(),
             ring,
             slow_opens: Cell::new(0),
         })
     }
 
-    fn device(&self, opened: &OpenFile) -> Result<Rc<Device>, Errno> {
+    pub(crate) fn device(&self, opened: &OpenFile) -> Result<Rc<Device>, Errno> {
         Ok(self.devices.of(opened.meta.dev, opened.fd()?))
     }
 

@@ -4,12 +4,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use fathom_io::beneath::stat;
 use fathom_io::sys::stat_open_cached;
 use fathom_io::{Errno, FileTime, FileType, Meta};
+use rustix::io::retry_on_intr;
 
-use super::device_resource;
 use super::pool::ThreadPool;
+use super::{FileError, device_resource};
 
 /// The time after a modification within which another modification may leave the same modification
 /// time: the tick of the coarsest filesystem clock, which is the 2 s of FAT. Other filesystems, and
@@ -27,9 +29,17 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
+    /// Reads the metadata of `file`.
+    ///
+    /// # Errors
+    /// As fstat(2).
+    pub(crate) fn new(file: OwnedFd) -> Result<Self, Errno> {
+        Self::with_closing_pool(file, None)
+    }
+
     /// Reads the metadata of `file`. A `closing_pool` closes the descriptor, for filesystems on
     /// which close(2) may wait.
-    pub(crate) fn new(file: OwnedFd, closing_pool: Option<ThreadPool>) -> Result<Self, Errno> {
+    pub(super) fn with_closing_pool(file: OwnedFd, closing_pool: Option<ThreadPool>) -> Result<Self, Errno> {
         let opened_at = SystemTime::now();
         let meta = stat(file.as_fd())?;
         let closing_pool = closing_pool.map(|pool| (pool, meta.dev));
@@ -73,6 +83,54 @@ impl OpenFile {
         let FileTime { sec, .. } = self.meta.mtime.max(self.meta.ctime);
         let since = seen.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
+    }
+
+    /// Reads bytes from `offset` on into `bytes` and returns their number, which is zero at the end
+    /// of the file. May wait for the disk.
+    ///
+    /// # Errors
+    /// As pread(2), and as [`fd`](Self::fd).
+    pub(crate) fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
+        let fd = self.fd()?;
+        retry_on_intr(|| rustix::io::pread(fd, &mut *bytes, offset))
+    }
+
+    /// Reads the content. May wait for the disk.
+    ///
+    /// # Errors
+    /// [`FileError::Changed`] if the file has another content than when it was opened, and those of
+    /// [`read_at`](Self::read_at).
+    pub(crate) fn read_whole(&self) -> Result<Bytes, FileError> {
+        let mut bytes = vec![0; usize::try_from(self.len()).unwrap_or(usize::MAX)];
+        self.read_exactly(0, &mut bytes)?;
+        if self.is_same_content()? { Ok(bytes.into()) } else { Err(FileError::Changed) }
+    }
+
+    /// Reads `len` bytes from `offset` on. May wait for the disk.
+    ///
+    /// # Errors
+    /// As [`read_whole`](Self::read_whole), except that the file may have grown.
+    pub(crate) fn read_range(&self, offset: u64, len: usize) -> Result<Bytes, FileError> {
+        let mut bytes = vec![0; len];
+        self.fill(offset, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub(super) fn fill(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
+        self.read_exactly(offset, bytes)?;
+        if self.change()? == FileChange::Content { Err(FileError::Changed) } else { Ok(()) }
+    }
+
+    fn read_exactly(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
+        let mut filled = 0;
+        while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match self.read_at(offset + filled as u64, room)? {
+                0 => return Err(FileError::Changed),
+                read => filled += read,
+            }
+        }
+        Ok(())
     }
 
     /// Compares the file's metadata with that of open time, as far as the kernel knows without
@@ -180,7 +238,7 @@ mod tests {
     fn rewritten(before: u64, bytes: &[u8]) -> bool {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, b"first").unwrap();
-        let mut opened = OpenFile::new(std::fs::File::open(&file).unwrap().into(), None).unwrap();
+        let mut opened = OpenFile::new(std::fs::File::open(&file).unwrap().into()).unwrap();
         let then = opened.meta.mtime.sec - before.cast_signed();
         (opened.meta.mtime.sec, opened.meta.ctime.sec) = (then, then);
         std::fs::write(&file, bytes).unwrap();

@@ -74,7 +74,7 @@ fn sample(root: &Path, beneath: &Beneath) -> Result<Option<SampleFile>, Errno> {
 
 fn open(beneath: &Beneath, path: &Path) -> Option<OpenFile> {
     let file = beneath.open(path.as_os_str().as_bytes(), LookupMode::Blocking).ok()??;
-    let opened = OpenFile::new(file, None).ok()?;
+    let opened = OpenFile::new(file).ok()?;
     (opened.kind() == FileType::Regular && opened.len() > 0).then_some(opened)
 }
 

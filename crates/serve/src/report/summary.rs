@@ -4,8 +4,8 @@
 use fathom_io::{Model, Use};
 
 use super::{CallStatus, CallStatuses, ResourceLimits};
-use crate::conn::chunk::{SEGMENT_BYTES, WorkerBuffers};
-use crate::files::pool_read_bytes;
+use crate::conn::chunk::SEGMENT_BYTES;
+use crate::files::{WorkerBuffers, pool_read_bytes};
 
 /// The properties of a filesystem that decide how its files are read.
 #[derive(Clone, Copy, Debug)]

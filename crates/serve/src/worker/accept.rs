@@ -103,12 +103,8 @@ async fn work(params: WorkerParams) -> io::Result<()> {
     let plan = Arc::clone(&control.borrow_and_update().plan);
     let worker = Rc::new(Worker {
         number,
-        files: FileIo::new(
-            shared.model,
-            shared.pool.clone(),
-            ring.clone(),
-            SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always),
-        ),
+        files: FileIo::new(shared.model, shared.pool.clone(), ring.clone()),
+        send_costs: Rc::new(SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always)),
         body_queue: BodyQueue::default(),
         cache: FileCache::new(&shared.cache, shared.workers),
         shared,
@@ -406,7 +402,7 @@ async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
     if !is_remote {
         socket.limit_unsent();
     }
-    let parts = SendfileQueue::new(Rc::clone(&state), Rc::clone(&worker.files.send_costs));
+    let parts = SendfileQueue::new(Rc::clone(&state), Rc::clone(&worker.send_costs));
     worker.connection_table.add(&state);
     let mut transport = Transport::new(socket, parts.clone(), Rc::clone(&state));
     // Read this before the PROXY header, which gives a Unix socket's peer an address. Unix sockets

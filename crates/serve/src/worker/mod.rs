@@ -32,6 +32,7 @@ use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::SendfileQueue;
 use crate::conn::deadlines::ConnectionTable;
 use crate::conn::send_budget::ConnectionSendBudget;
+use crate::conn::send_cost::SendCostEstimator;
 use crate::date::DateCache;
 use crate::files::{FileError, FileIo};
 use crate::log::{ErrorCategory, WorkerLogger};
@@ -51,6 +52,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<SharedState>,
     plan: RefCell<Rc<WorkerPlan>>,
     pub(crate) files: Rc<FileIo>,
+    pub(crate) send_costs: Rc<SendCostEstimator>,
     pub(crate) body_queue: BodyQueue,
     pub(crate) cache: FileCache<FileRepresentations>,
     pub(crate) flag_files: FlagFiles,

@@ -30,7 +30,7 @@ impl Fixture {
         let tree = tempfile::tempdir().unwrap();
         (0..files).for_each(|file| drop(File::create(tree.path().join(format!("file-{file:06}"))).unwrap()));
         let beneath = Arc::new(Beneath::new(tree.path(), Links::Within).unwrap());
-        let opened = OpenFile::new(beneath.open(b".", LookupMode::Blocking).unwrap().unwrap(), None).unwrap();
+        let opened = OpenFile::new(beneath.open(b".", LookupMode::Blocking).unwrap().unwrap()).unwrap();
         let root = Root { beneath, dev: opened.meta.dev, number: 0, is_local: true };
         let limits = config::PoolConfig { threads: 1, per_device: None, queue: 1000 };
         let context = JobContext { pool: ThreadPool::new(limits, 1, |_| ()), client: 1, limit: LIMIT };
