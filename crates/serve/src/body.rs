@@ -1,7 +1,7 @@
 //! Response bodies: the chunks that hyper, HTTP/2 and HTTP/3 streams poll for.
 //!
 //! Owns: the order of waiting for the file, the body queue and the send budget. Does not own:
-//! reading files ([`crate::files`]), the frame of several ranges ([`crate::multipart`]).
+//! reading files ([`fathom_files`]), the frame of several ranges ([`crate::multipart`]).
 
 mod file_body;
 
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use fathom_files::{FileError, RangeReadFuture};
 use fathom_io::fault::point;
 use fathom_io::sys::SealedMemory;
 use http_body::{Frame, SizeHint};
@@ -25,7 +26,6 @@ use crate::conn::chunk::{
 };
 use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 use crate::conn::send_cost::SendCostEstimator;
-use crate::files::{FileError, RangeReadFuture};
 use crate::log::BodySource;
 use crate::multipart::{Multipart, MultipartSegment};
 use crate::worker::RequestAccount;

@@ -5,9 +5,9 @@
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fathom_files::SETTLING;
 use http::HeaderValue;
 
-use crate::files::SETTLING;
 use crate::negotiate::Coding;
 
 /// Modification times before 1981 are constants that reproducible builds give to all of their files

@@ -22,7 +22,6 @@ mod conn;
 pub mod date;
 pub mod error;
 pub mod etag;
-mod files;
 pub mod listen;
 pub mod listing;
 pub mod log;

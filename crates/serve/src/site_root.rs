@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use fathom_files::Root;
 use fathom_io::Errno;
 use fathom_io::beneath::{Beneath, Links, LookupMode};
-
-use crate::files::Root;
 
 /// The minimum time between two log lines about one directory.
 const REPORT_EVERY: Duration = Duration::from_secs(1);

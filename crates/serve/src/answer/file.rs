@@ -7,6 +7,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use fathom_files::pool::Resource;
+use fathom_files::{FileError, OpenFile, RangeReader};
 use fathom_io::FileType;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
@@ -16,8 +18,6 @@ use crate::body::{Content, FileBody, MultipartBody, RangeSource};
 use crate::cache::{CacheEntry, SmallBody};
 use crate::compress;
 use crate::conditional::{PreconditionOutcome, evaluate, ranges_apply};
-use crate::files::pool::Resource;
-use crate::files::{FileError, OpenFile, RangeReader};
 use crate::log::{BodySource, ErrorCategory};
 use crate::multipart::Multipart;
 use crate::negotiate::{AcceptedCodings, Coding};
@@ -162,7 +162,7 @@ impl RequestContext<'_> {
         let worker = self.worker;
         let (body, _) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
         let encode = move || compress::smaller(coder(coding), &body.bytes);
-        let compressed = worker.files.pool.run(self.peer.client, Resource::Cpu, encode).await?;
+        let compressed = worker.files.pool().run(self.peer.client, Resource::Cpu, encode).await?;
         // A body that compression does not shorten is sent as it is.
         let compressed = compressed.ok().flatten().map(Bytes::from);
         worker.cache.charge(entry, compressed.as_ref().map_or(0, Bytes::len));

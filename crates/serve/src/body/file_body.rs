@@ -9,6 +9,8 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use fathom_files::pool::Resource;
+use fathom_files::{FileError, POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, WorkerBuffer};
 use fathom_io::Model;
 use tokio::time::sleep;
 
@@ -17,8 +19,6 @@ use crate::conn::chunk::{
 };
 use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 use crate::conn::send_cost::SendCostEstimator;
-use crate::files::pool::Resource;
-use crate::files::{FileError, POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, WorkerBuffers};
 use crate::log::BodySource;
 
 /// The end of a file sent with sendfile(2) that is held back until the client has acknowledged the
@@ -114,7 +114,7 @@ impl FileBody {
         if let Some(completed) = self.completed.take() {
             return Ok(self.take_completed(completed, bytes_max));
         }
-        match (self.reader.files().model, &self.sendfile_queue) {
+        match (self.reader.files().model(), &self.sendfile_queue) {
             (Model::Sendfile, Some(_)) => self.sendfile(self.reader.left()),
             (Model::Auto, _) => self.step_adaptive(bytes_max),
             _ => self.read(bytes_max),
@@ -134,7 +134,7 @@ impl FileBody {
     }
 
     fn take_completed(&mut self, mut completed: CompletedRead, bytes_max: usize) -> FileBodyStep {
-        let bytes_max = self.send_costs.write_bytes().min(WorkerBuffers::BYTES).min(bytes_max);
+        let bytes_max = self.send_costs.write_bytes().min(WorkerBuffer::BYTES).min(bytes_max);
         let bytes = completed.bytes.split_to(bytes_max.min(completed.bytes.len()));
         let (charge, source) = (completed.charge.split(bytes.len()), completed.source);
         self.completed = Some(completed).filter(|completed| !completed.bytes.is_empty());
@@ -184,7 +184,7 @@ impl FileBody {
         let (files, opened) = (reader.files(), reader.opened());
         let device = files.device(opened)?;
         let is_settled = || opened.is_settled(SystemTime::now(), SETTLED);
-        if !(device.is_local && is_settled() && self.send_costs.prefers_sendfile(&files.read_cost)) {
+        if !(device.is_local && is_settled() && self.send_costs.prefers_sendfile(files.read_cost())) {
             return Ok(None);
         }
         let windows = [SEGMENT_BYTES as u64, POOL_READ_BYTES].map(|bytes| bytes.min(left - HELD_BACK_BYTES));
@@ -213,7 +213,7 @@ impl FileBody {
                 return Err(FileError::Changed);
             }
             let device = Resource::Device(opened.meta.dev);
-            files.pool.run(client, device, move || opened.read_range(at, len)).await?
+            files.pool().run(client, device, move || opened.read_range(at, len)).await?
         });
         FileBodyStep::Pending(waiting, BodySource::Sendfile, self.send_budget.charge(len))
     }

@@ -13,10 +13,10 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
+use fathom_files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING, WorkerBuffer};
 use fathom_io::Errno;
 
 use crate::config;
-use crate::files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING, WorkerBuffers};
 use crate::log::BodySource;
 use admission::AdmissionFilter;
 
@@ -124,7 +124,7 @@ impl<T: Default> FileCache<T> {
     /// A body longer than a pooled buffer is read completely only if the entry is cached already.
     pub(crate) fn admits_body(&self, entry: &CacheEntry<T>, len: u64) -> bool {
         let most = self.limits.body_bytes.min(self.limits.bytes / 4) as u64;
-        self.limits.files > 0 && len <= most && (len <= WorkerBuffers::BYTES as u64 || entry.cached.get())
+        self.limits.files > 0 && len <= most && (len <= WorkerBuffer::BYTES as u64 || entry.cached.get())
     }
 
     /// Returns how long an entry is used without revalidation; `None` if nothing is cached.

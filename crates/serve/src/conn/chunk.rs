@@ -19,13 +19,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use fathom_files::{OpenFile, WorkerBuffer};
 use fathom_io::Errno;
 use fathom_io::sys::{SealedMemory, unacknowledged};
 
 use super::deadlines::ConnectionState;
 use super::send_budget::SendCharge;
 use super::send_cost::SendCostEstimator;
-use crate::files::{OpenFile, WorkerBuffer};
 
 /// The size from which sendfile(2) may cost less than copying into the writev(2) of the headers.
 pub(crate) const SENDFILE_BYTES_MIN: u64 = 32 << 10;

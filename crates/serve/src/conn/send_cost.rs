@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::files::ByteCost;
+use fathom_files::ByteCost;
 
 /// One of this many decisions takes the dearer way, to keep its measurement current.
 const TRIAL_INTERVAL: u32 = 64;

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use fathom_files::ByteCost;
 use fathom_io::sys::send_file;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use socket2::SockRef;
@@ -19,7 +20,6 @@ use tokio::net::{TcpStream, UnixStream};
 use super::chunk::{SendfileQueue, SendfileSegment, is_placeholder};
 use super::deadlines::ConnectionState;
 use super::send_cost::SendCostEstimator;
-use crate::files::ByteCost;
 use crate::proxies::{self, ProxyHeader};
 
 /// The most unsent bytes that the kernel queues for a client on this machine.

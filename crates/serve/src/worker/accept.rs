@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use fathom_files::FileIo;
 use fathom_io::Errno;
 use fathom_io::fault::point;
 use fathom_io::sys::release_freed_memory;
@@ -36,7 +37,6 @@ use crate::conn::send_cost::SendCostEstimator;
 use crate::conn::transport::{InitialProtocol, Socket, Transport};
 use crate::date::DateCache;
 use crate::error::cause;
-use crate::files::FileIo;
 use crate::listen::Listener;
 use crate::log::{ErrorCategory, WorkerLogger};
 use crate::server::{ControlState, SendfilePolicy, ServerPhase, SharedState};
@@ -160,11 +160,11 @@ async fn tick(worker: Rc<Worker>) {
         let is_burst_over = round % BURST_CHECK_TICKS == 0 && worker.burst.is_burst_over();
         if parked >= PARKED_TRIM_MIN || is_burst_over {
             parked = 0;
-            worker.files.buffers.sweep();
+            worker.files.sweep_buffers();
             release_freed_memory();
         }
         if worker.number == 0 {
-            worker.files.pool.read_buffers().sweep();
+            worker.files.pool().sweep();
             worker.shared.errors.sweep(Instant::now());
             worker.shared.listings.sweep();
         }

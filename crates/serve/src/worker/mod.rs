@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use fathom_files::{FileError, FileIo};
 use tokio::sync::Notify;
 
 use crate::answer::FileRepresentations;
@@ -34,7 +35,6 @@ use crate::conn::deadlines::ConnectionTable;
 use crate::conn::send_budget::ConnectionSendBudget;
 use crate::conn::send_cost::SendCostEstimator;
 use crate::date::DateCache;
-use crate::files::{FileError, FileIo};
 use crate::log::{ErrorCategory, WorkerLogger};
 use crate::metrics::WorkerCounters;
 use crate::plan::{Plan, SitePlan};

@@ -14,21 +14,41 @@ use fathom_io::sys::fs_magic;
 /// local. A layer on which opens wait is detected at run time.
 const OVERLAY: i64 = 0x794C_7630;
 
-/// An open root directory, shared by all workers.
+/// An open root directory, below which files are opened. Clones share the descriptor.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use fathom_files::Root;
+/// use fathom_io::Errno;
+/// use fathom_io::beneath::{Links, LookupMode};
+///
+/// let root = Root::open(Path::new("src"), Links::Within)?;
+/// assert!(root.beneath.open(b"pool/mod.rs", LookupMode::Blocking)?.is_some());
+/// let outside = root.beneath.open(b"../Cargo.toml", LookupMode::Blocking);
+/// assert_eq!(outside.unwrap_err(), Errno::XDEV);
+/// # Ok::<(), Errno>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Root {
-    pub(crate) beneath: Arc<Beneath>,
-    pub(crate) dev: u64,
+#[non_exhaustive]
+pub struct Root {
+    /// The directory.
+    pub beneath: Arc<Beneath>,
+    /// The device of the directory (`st_dev`).
+    pub dev: u64,
     /// A number that is unique in this process, also among the roots that one path resolved to over
     /// time.
-    pub(crate) number: usize,
-    /// Whether the worker may try to open files itself.
-    pub(crate) is_local: bool,
+    pub number: usize,
+    /// Whether a worker may try to open files itself: a lookup asks no server.
+    pub is_local: bool,
 }
 
 impl Root {
-    /// Opens the directory `path`.
-    pub(crate) fn open(path: &Path, links: Links) -> Result<Self, Errno> {
+    /// Opens the directory `path`. `links` is the policy for symbolic links in paths below it.
+    ///
+    /// # Errors
+    /// As [`Beneath::new`] and [`Beneath::stat`].
+    pub fn open(path: &Path, links: Links) -> Result<Self, Errno> {
         let beneath = Beneath::new(path, links)?;
         let meta = beneath.stat(b".", LookupMode::Blocking)?.ok_or(Errno::AGAIN)?;
         let magic = fs_magic(beneath.dir().as_fd()).unwrap_or_default();

@@ -11,14 +11,16 @@ use bytes::Bytes;
 use fathom_io::Model;
 use fathom_io::data::{NowaitRead, read_nowait};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::task::yield_now;
 
-use super::device::Device;
-use super::open_file::FileChange;
-use super::worker_buffers::{WorkerBuffer, WorkerBuffers};
-use super::{FileError, FileIo, OpenFile, device_resource};
+use crate::device::Device;
+use crate::open_file::FileChange;
+use crate::pool::Resource;
+use crate::worker_buffers::WorkerBuffer;
+use crate::{FileError, FileIo, OpenFile};
 
 /// The bytes of one pool read on a filesystem where each read is a request to a server.
-pub(crate) const POOL_READ_BYTES: u64 = 256 << 10;
+pub const POOL_READ_BYTES: u64 = 256 << 10;
 /// The bytes of one pool read on a local disk, for a worker that reads cached data itself: the
 /// kernel has read ahead by then. The shorter the copy, the sooner a worker on the same processor
 /// runs again.
@@ -31,10 +33,10 @@ const LONG_BYTES_MIN: u64 = 32 << 10;
 const TAIL_BYTES: usize = 64;
 
 /// A read that has to wait for the disk, the pool or the ring.
-pub(crate) type RangeReadFuture = Pin<Box<dyn Future<Output = Result<Bytes, FileError>>>>;
+pub type RangeReadFuture = Pin<Box<dyn Future<Output = Result<Bytes, FileError>>>>;
 
 /// The next step of a range.
-pub(crate) enum ReadStep {
+pub enum ReadStep {
     /// Bytes that were read on this thread.
     Ready(WorkerBuffer),
     /// A read that has to wait, and the bytes that it takes in memory. Its result goes to
@@ -46,8 +48,44 @@ pub(crate) enum ReadStep {
 }
 
 /// The state of reading a range of a file.
+///
+/// A program that sends the bytes itself in another way, such as sendfile(2), skips them.
+///
+/// ```
+/// use std::fs::File;
+///
+/// use fathom_files::pool::{PoolLimits, ThreadPool};
+/// use fathom_files::{FileError, FileIo, OpenFile, RangeReader, ReadStep};
+/// use fathom_io::Model;
+///
+/// let limits = PoolLimits { threads: 4, per_device: 3, queue: 100 };
+/// let pool = ThreadPool::new(limits, 1, |_panic| ());
+/// let files = FileIo::new(Model::Pool, pool, None);
+/// let opened = OpenFile::new(File::open("Cargo.toml")?.into())?;
+/// let client = 1;
+/// let mut reader = RangeReader::new(&files, &opened, client);
+/// reader.restrict(1..8);
+/// let runtime = tokio::runtime::Builder::new_current_thread().build_local(Default::default())?;
+/// let range: Vec<u8> = runtime.block_on(async {
+///     let mut range = Vec::new();
+///     while reader.left() > 0 {
+///         match reader.step(usize::MAX)? {
+///             ReadStep::Ready(buffer) => range.extend_from_slice(buffer.bytes()),
+///             ReadStep::Pending(read, _) => {
+///                 let bytes = read.await?;
+///                 reader.complete(&bytes)?;
+///                 range.extend_from_slice(&bytes);
+///             }
+///             ReadStep::Partial(_) => tokio::task::yield_now().await,
+///         }
+///     }
+///     Ok::<_, FileError>(range)
+/// })?;
+/// assert_eq!(range, b"package");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct RangeReader {
+pub struct RangeReader {
     files: Rc<FileIo>,
     opened: OpenFile,
     client: u64,
@@ -97,7 +135,8 @@ impl Tail {
 
 impl RangeReader {
     /// Creates a reader for all bytes of `opened`, whose pool reads are queued as jobs of `client`.
-    pub(crate) fn new(files: &Rc<FileIo>, opened: &OpenFile, client: u64) -> Self {
+    #[must_use]
+    pub fn new(files: &Rc<FileIo>, opened: &OpenFile, client: u64) -> Self {
         Self::over(files, opened, client, 0..opened.len(), true)
     }
 
@@ -116,47 +155,62 @@ impl RangeReader {
 
     /// Creates a reader for another range of the same file. `is_first` is false if an earlier range
     /// was read: then a file that has grown since it was opened counts as appended to.
-    pub(crate) fn range(&self, range: Range<u64>, is_first: bool) -> Self {
+    #[must_use]
+    pub fn range(&self, range: Range<u64>, is_first: bool) -> Self {
         Self::over(&self.files, &self.opened, self.client, range, is_first)
     }
 
     /// Restricts the reader, which has read nothing, to `range`.
-    pub(crate) fn restrict(&mut self, range: Range<u64>) {
+    #[inline]
+    pub fn restrict(&mut self, range: Range<u64>) {
         (self.at, self.end) = (range.start, range.end);
     }
 
     /// Returns the file I/O that reads.
-    pub(crate) fn files(&self) -> &Rc<FileIo> {
+    #[inline]
+    #[must_use]
+    pub fn files(&self) -> &Rc<FileIo> {
         &self.files
     }
 
     /// Returns the file.
-    pub(crate) fn opened(&self) -> &OpenFile {
+    #[inline]
+    #[must_use]
+    pub fn opened(&self) -> &OpenFile {
         &self.opened
     }
 
     /// Returns the client, as which pool reads are queued.
-    pub(crate) fn client(&self) -> u64 {
+    #[inline]
+    #[must_use]
+    pub fn client(&self) -> u64 {
         self.client
     }
 
     /// Returns the offset of the next byte.
-    pub(crate) fn at(&self) -> u64 {
+    #[inline]
+    #[must_use]
+    pub fn at(&self) -> u64 {
         self.at
     }
 
     /// Returns the number of bytes to come.
-    pub(crate) fn left(&self) -> u64 {
+    #[inline]
+    #[must_use]
+    pub fn left(&self) -> u64 {
         self.end.saturating_sub(self.at)
     }
 
     /// Returns whether part of the next piece has been read.
-    pub(crate) fn has_partial(&self) -> bool {
+    #[inline]
+    #[must_use]
+    pub fn has_partial(&self) -> bool {
         self.partial.is_some()
     }
 
     /// Skips `bytes`, which were read or sent in another way.
-    pub(crate) fn skip(&mut self, bytes: u64) {
+    #[inline]
+    pub fn skip(&mut self, bytes: u64) {
         self.at += bytes;
     }
 
@@ -165,8 +219,8 @@ impl RangeReader {
     /// # Errors
     /// [`FileError::Changed`] if the file is no longer that which was opened, and those of the
     /// calls of the model.
-    pub(crate) fn step(&mut self, bytes_max: usize) -> Result<ReadStep, FileError> {
-        match self.files.model {
+    pub fn step(&mut self, bytes_max: usize) -> Result<ReadStep, FileError> {
+        match self.files.model() {
             // Bytes in memory cannot come from sendfile(2).
             Model::Sync | Model::Sendfile => self.read_blocking(bytes_max),
             Model::Tokio => Ok(self.read_by_tokio(bytes_max)),
@@ -177,11 +231,31 @@ impl RangeReader {
         }
     }
 
+    /// Reads the rest of the range.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step), and as its pending reads.
+    pub async fn read_to_end(mut self) -> Result<Vec<u8>, FileError> {
+        let mut all = Vec::with_capacity(usize::try_from(self.left()).unwrap_or_default());
+        while self.left() > 0 {
+            match self.step(usize::MAX)? {
+                ReadStep::Ready(buffer) => all.extend_from_slice(buffer.bytes()),
+                ReadStep::Pending(read, _) => {
+                    let bytes = read.await?;
+                    self.complete(&bytes)?;
+                    all.extend_from_slice(&bytes);
+                }
+                ReadStep::Partial(_) => yield_now().await,
+            }
+        }
+        Ok(all)
+    }
+
     /// Completes a pending read: `bytes` are the next bytes of the range.
     ///
     /// # Errors
     /// [`FileError::Changed`] if the bytes do not belong to the content that was opened.
-    pub(crate) fn complete(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+    pub fn complete(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.verify_unchanged(bytes)?;
         self.at += bytes.len() as u64;
         Ok(())
@@ -219,13 +293,13 @@ impl RangeReader {
     }
 
     fn room(&self, bytes_max: usize) -> usize {
-        self.left().min(WorkerBuffers::BYTES as u64).min(bytes_max as u64) as usize
+        self.left().min(WorkerBuffer::BYTES as u64).min(bytes_max as u64) as usize
     }
 
     /// Takes a buffer for the next piece. The end of a file gets one of the usual size, which is
     /// pooled.
     fn take_buffer(&self, bytes_max: usize) -> WorkerBuffer {
-        self.files.buffers.take(bytes_max.min(WorkerBuffers::BYTES))
+        self.files.buffers.take(bytes_max.min(WorkerBuffer::BYTES))
     }
 
     /// Reads on this thread, even if the read waits.
@@ -264,7 +338,7 @@ impl RangeReader {
     fn try_read_nowait(&mut self, device: &Device, bytes_max: usize) -> Result<Option<ReadStep>, FileError> {
         let (left, room) = (self.left(), self.room(bytes_max));
         let (mut buffer, filled) = self.partial.take().unwrap_or_else(|| (self.take_buffer(bytes_max), 0));
-        let slice = if left < LONG_BYTES_MIN { room } else { self.files.read_cost.call_bytes() };
+        let slice = if left < LONG_BYTES_MIN { room } else { self.files.read_cost().call_bytes() };
         let bytes = buffer.room().get_mut(filled..room.min(filled + slice)).unwrap_or_default();
         let (wanted, start) = (bytes.len(), Instant::now());
         let read = match read_nowait(self.opened.fd()?, bytes, self.at + filled as u64)? {
@@ -275,7 +349,7 @@ impl RangeReader {
                 0
             }
         };
-        self.files.read_cost.record(start.elapsed(), read);
+        self.files.read_cost().record(start.elapsed(), read);
         match filled + read {
             0 => Ok(None),
             filled if read == wanted && filled < room => {
@@ -297,14 +371,14 @@ impl RangeReader {
         let (files, opened) = (Rc::clone(&self.files), self.opened.clone());
         let device = files.device(&opened)?;
         let worker_reads =
-            files.model != Model::Pool && (device.supports_nowait.get() || device.can_query_cache());
+            files.model() != Model::Pool && (device.supports_nowait.get() || device.can_query_cache());
         let pool_max = pool_read_bytes(device.is_local, worker_reads);
         let (at, client) = (self.at, self.client);
         let len = self.left().min(pool_max).min(bytes_max as u64) as usize;
-        let resource = device_resource(opened.meta.dev);
-        let read_buffers = files.pool.read_buffers().clone();
+        let resource = Resource::Device(opened.meta.dev);
+        let read_buffers = files.pool().read_buffers().clone();
         let read = move || read_buffers.filled(len, |room| opened.fill(at, room));
-        let waiting = Box::pin(async move { files.pool.run(client, resource, read).await? });
+        let waiting = Box::pin(async move { files.pool().run(client, resource, read).await? });
         Ok(ReadStep::Pending(waiting, len))
     }
 
@@ -337,10 +411,11 @@ impl RangeReader {
 
 /// Returns the bytes of one pool read, by whether the disk is local and whether the worker can read
 /// cached data itself.
-pub(crate) fn pool_read_bytes(is_local: bool, worker_reads: bool) -> u64 {
+#[must_use]
+pub fn pool_read_bytes(is_local: bool, worker_reads: bool) -> u64 {
     match (is_local, worker_reads) {
         (false, _) => POOL_READ_BYTES,
-        (true, false) => WorkerBuffers::BYTES as u64,
+        (true, false) => WorkerBuffer::BYTES as u64,
         (true, true) => POOL_LOCAL_READ_BYTES,
     }
 }
@@ -348,7 +423,10 @@ pub(crate) fn pool_read_bytes(is_local: bool, worker_reads: bool) -> u64 {
 impl FileIo {
     /// Reads the content of the small file `opened` on this thread, if that does not wait; `None`
     /// otherwise.
-    pub(crate) fn read_small_nowait(&self, opened: &OpenFile) -> Result<Option<Bytes>, FileError> {
+    ///
+    /// # Errors
+    /// As [`OpenFile::read_whole`].
+    pub fn read_small_nowait(&self, opened: &OpenFile) -> Result<Option<Bytes>, FileError> {
         let len = usize::try_from(opened.len()).unwrap_or(usize::MAX);
         let device = self.device(opened)?;
         if device.is_local && device.supports_nowait.get() && !device.in_memory {
@@ -366,12 +444,11 @@ impl FileIo {
     }
 
     /// Reads the content of the small file `opened` by the pool, as a job of `client`.
-    pub(crate) async fn read_small_by_pool(
-        &self,
-        opened: &OpenFile,
-        client: u64,
-    ) -> Result<Bytes, FileError> {
+    ///
+    /// # Errors
+    /// As [`OpenFile::read_whole`]; [`FileError::Busy`] if the queue of the pool is full.
+    pub async fn read_small_by_pool(&self, opened: &OpenFile, client: u64) -> Result<Bytes, FileError> {
         let opened = opened.clone();
-        self.pool.run(client, device_resource(opened.meta.dev), move || opened.read_whole()).await?
+        self.pool().run(client, Resource::Device(opened.meta.dev), move || opened.read_whole()).await?
     }
 }

@@ -12,9 +12,9 @@ use fathom_io::{Errno, FileType, Model};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use super::pool::ThreadPool;
-use super::worker_buffers::WorkerBuffers;
-use super::{FileError, FileIo, FileVersion, OpenFile, Root, device_resource};
+use crate::pool::{Resource, ThreadPool};
+use crate::worker_buffers::WorkerBuffer;
+use crate::{FileError, FileIo, FileVersion, OpenFile, Root};
 
 /// An open on the worker that took longer has waited, whatever the kernel promised.
 const SLOW_OPEN: Duration = Duration::from_micros(500);
@@ -23,10 +23,12 @@ const SLOW_OPENS: u32 = 3;
 
 /// A file that was opened, perhaps with its content.
 #[derive(Clone, Debug)]
-pub(crate) struct FetchedFile {
-    pub(crate) opened: OpenFile,
-    /// The content of a small regular file, if the opening call read it as well.
-    pub(crate) body: Option<Bytes>,
+pub struct FetchedFile {
+    /// The file.
+    pub opened: OpenFile,
+    /// The content of a small regular file, if the opening call read it as well. Then `opened` may
+    /// have no descriptor.
+    pub body: Option<Bytes>,
 }
 
 /// The root's number, and the path below the root.
@@ -45,17 +47,24 @@ struct PendingOpen {
 }
 
 impl FileIo {
-    /// Opens `path` below `root`, queued as a job of `client`. Small files may come with their
-    /// content.
-    pub(crate) async fn fetch(
+    /// Opens `path` below `root`, queued as a job of `client` if the pool opens it. Small files may
+    /// come with their content. Concurrent calls for one path share an open.
+    ///
+    /// # Errors
+    /// [`FileError::System`] as [`Beneath::open`]; [`FileError::Busy`] if the queue of the pool is
+    /// full.
+    ///
+    /// # Panics
+    /// With [`Model::Auto`] and [`Model::Nowait`] outside of a runtime with local tasks.
+    pub async fn fetch(
         self: &Rc<Self>,
         root: &Root,
         path: &[u8],
         client: u64,
     ) -> Result<FetchedFile, FileError> {
-        match self.model {
+        match self.model() {
             Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, LookupMode::Blocking, None)?),
-            Model::Tokio => open_by_tokio(&self.pool, root, path).await,
+            Model::Tokio => open_by_tokio(self.pool(), root, path).await,
             Model::Pool => self.fetch_by_pool(root, path, client).await,
             Model::Uring(_) => self.open_by_ring(root, path, client).await,
             _ => match self.open_nowait(root, path)? {
@@ -90,7 +99,7 @@ impl FileIo {
 
     /// Returns the pool that closes files below `root`, where close(2) may wait.
     fn closing_pool(&self, root: &Root) -> Option<ThreadPool> {
-        (!root.is_local).then(|| self.pool.clone())
+        (!root.is_local).then(|| self.pool().clone())
     }
 
     async fn fetch_coalesced(
@@ -118,7 +127,7 @@ impl FileIo {
         let (files, completing) = (Rc::clone(self), Rc::clone(&pending));
         spawn_local(async move {
             // Also a panic completes the open: other requests wait for it.
-            let result = files.pool.contain(files.fetch_by_pool(&root, &key.1, client)).await;
+            let result = files.pool().contain(files.fetch_by_pool(&root, &key.1, client)).await;
             files.pending_opens.0.borrow_mut().remove(&key);
             // Only this task sets the result.
             let _first = completing.result.set(result);
@@ -128,12 +137,11 @@ impl FileIo {
     }
 
     /// Returns the version of the file that `path` below `root` resolves to now.
-    pub(crate) async fn version(
-        &self,
-        root: &Root,
-        path: &[u8],
-        client: u64,
-    ) -> Result<FileVersion, FileError> {
+    ///
+    /// # Errors
+    /// [`FileError::System`] as [`Beneath::stat`]; [`FileError::Busy`] if the queue of the pool is
+    /// full.
+    pub async fn version(&self, root: &Root, path: &[u8], client: u64) -> Result<FileVersion, FileError> {
         if root.is_local
             && let Some(meta) = root.beneath.stat(path, LookupMode::Cached)?
         {
@@ -141,15 +149,15 @@ impl FileIo {
         }
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
         let stat = move || beneath.stat(&path, LookupMode::Blocking);
-        let meta = self.pool.run(client, device_resource(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
+        let meta = self.pool().run(client, Resource::Device(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
         Ok(FileVersion::of(&meta))
     }
 
     async fn fetch_by_pool(&self, root: &Root, path: &[u8], client: u64) -> Result<FetchedFile, FileError> {
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
         let closing_pool = self.closing_pool(root);
-        self.pool
-            .run(client, device_resource(root.dev), move || open_and_read(&beneath, &path, closing_pool))
+        self.pool()
+            .run(client, Resource::Device(root.dev), move || open_and_read(&beneath, &path, closing_pool))
             .await?
     }
 }
@@ -189,7 +197,7 @@ fn try_open_and_read(
 ) -> Result<FetchedFile, FileError> {
     let fetched = fetched(open(beneath, path, LookupMode::Blocking, closing_pool)?)?;
     let opened = &fetched.opened;
-    if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffers::BYTES as u64 {
+    if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffer::BYTES as u64 {
         let body = Some(opened.read_whole()?);
         // close(2) may wait as well, and this thread may wait.
         return Ok(FetchedFile { opened: fetched.opened.without_fd(), body });

@@ -10,14 +10,15 @@ const CALL_TIME: Duration = Duration::from_micros(40);
 
 /// The moving average of the time that calls of one kind take for a byte.
 #[derive(Debug, Default)]
-pub(crate) struct ByteCost(Cell<Option<f64>>);
+pub struct ByteCost(Cell<Option<f64>>);
 
 impl ByteCost {
     /// Calls with fewer bytes are not recorded: their fixed cost hides the cost of a byte.
-    pub(crate) const BYTES_MIN: usize = 16 << 10;
+    pub const BYTES_MIN: usize = 16 << 10;
 
     /// Records that a call of `bytes` took `time`.
-    pub(crate) fn record(&self, time: Duration, bytes: usize) {
+    #[inline]
+    pub fn record(&self, time: Duration, bytes: usize) {
         if bytes < Self::BYTES_MIN {
             return;
         }
@@ -27,14 +28,18 @@ impl ByteCost {
     }
 
     /// Returns the nanoseconds of a byte; `None` before the first measurement.
-    pub(crate) fn nanoseconds(&self) -> Option<f64> {
+    #[inline]
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<f64> {
         self.0.get()
     }
 
     /// Returns the bytes to move in one call: those that take 40 microseconds, as a power of two of
     /// at least [`ByteCost::BYTES_MIN`]. Pages that another processor has just filled may take
     /// twenty times as long as others.
-    pub(crate) fn call_bytes(&self) -> usize {
+    #[inline]
+    #[must_use]
+    pub fn call_bytes(&self) -> usize {
         let bytes = self.0.get().map_or(0.0, |cost| CALL_TIME.as_nanos() as f64 / cost) as usize;
         1 << bytes.max(Self::BYTES_MIN).ilog2()
     }
