@@ -69,7 +69,7 @@ sanitize: ## The tests of the data models, with every use of memory checked
 package-test: ## The crates build from what `cargo publish` would upload
 	tools/package-test.py
 
-# A workspace of its own, which compiles a few source files of walk and serve with the checkers' types.
+# A workspace of its own, which compiles a few source files of walk and files with the checkers' types.
 model-test: ## The protocols between threads, in many interleavings, with loom and shuttle
 	$(cargo) test $(model) --no-fail-fast $(LOCKED) -- --show-output
 

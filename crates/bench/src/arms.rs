@@ -188,6 +188,17 @@ fn small_files() -> Vec<Arm> {
     arms
 }
 
+/// Returns further arms for reading files of one block each: those of the server's file I/O.
+fn small_files_beneath() -> Vec<Arm> {
+    let models = [
+        ("auto_32", Model::Auto),
+        ("nowait_32", Model::Nowait),
+        ("pool_32", Model::Pool),
+        ("iouring_32", Model::Uring(None)),
+    ];
+    models.map(|(name, model)| Arm::new(name, model).with_depth(32, 1)).into()
+}
+
 /// Threads of the server's pool that may wait for one device.
 const SERVE_POOL_THREADS: usize = 32;
 
@@ -235,11 +246,15 @@ pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
     };
     let alone = |arm: &Arm| workload != Workload::AppendSync || (arm.threads == 1 && arm.depth == 1);
     let of_bytes = !(workload.is_of_tree() || workload.is_of_small_files() || workload == Workload::Copy);
-    let other_models = if of_bytes { other_models() } else { Vec::new() };
+    let other_models = match workload {
+        Workload::SmallFiles => small_files_beneath(),
+        _ if of_bytes => other_models(),
+        _ => Vec::new(),
+    };
     let all = usual.iter().cloned().chain(other_models).filter(alone);
     if models.is_empty() {
         let usual_names: Vec<&str> = usual.iter().map(|arm| arm.name.as_str()).collect();
-        let more = if workload == Workload::Write { 0 } else { usize::MAX };
+        let more = if matches!(workload, Workload::Write | Workload::SmallFiles) { 0 } else { usize::MAX };
         let other_models = all.filter(|arm| !usual_names.contains(&arm.name.as_str())).take(more);
         return usual.iter().cloned().chain(other_models).collect();
     }
@@ -309,10 +324,24 @@ mod tests {
     }
 
     #[test]
+    fn models_of_the_server_read_small_files_on_request() {
+        assert_eq!(
+            names(Workload::SmallFiles, &[Model::Auto, Model::Pool]),
+            ["blocking", "auto_32", "pool_32"]
+        );
+        assert!(!names(Workload::SmallFiles, &[]).contains(&"auto_32".to_owned()));
+    }
+
+    #[test]
     fn names_are_unique() {
-        for workload in
-            [Workload::Write, Workload::Read, Workload::RandomRead, Workload::AppendSync, Workload::Serve]
-        {
+        for workload in [
+            Workload::Write,
+            Workload::Read,
+            Workload::RandomRead,
+            Workload::AppendSync,
+            Workload::SmallFiles,
+            Workload::Serve,
+        ] {
             let all: Vec<String> = names(workload, &Model::ALL);
             let unique: std::collections::HashSet<_> = all.iter().collect();
             assert_eq!(unique.len(), all.len());

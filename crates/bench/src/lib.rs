@@ -8,7 +8,7 @@
 //!
 //! Owns: workloads, their data pattern and its verification, the page cache state and the check of
 //! it, the order of samples, statistics, advice, and reports as text. Does not own: system calls
-//! and I/O models (`fathom-io`), the command line, the terminal, exit statuses.
+//! and I/O models (`fathom-io`, `fathom-files`), the command line, the terminal, exit statuses.
 
 pub mod advise;
 mod arm_name;

@@ -124,12 +124,12 @@ impl Model {
             Self::Pool => (
                 "pool",
                 "blocking calls on a pool of threads, with a hand-off for each operation or batch",
-                &[Ranges, Serve],
+                &[Ranges, SmallFiles, Serve],
             ),
             Self::Nowait => (
                 "nowait",
                 "calls that do not wait (RWF_NOWAIT) on the calling thread, the others on a pool of threads",
-                &[Ranges, Serve],
+                &[Ranges, SmallFiles, Serve],
             ),
             Self::Tokio => (
                 "tokio",
@@ -143,7 +143,7 @@ impl Model {
                 "uring",
                 "rings of io_uring with up to DEPTH operations in flight; directories are read by direct \
                  calls, because io_uring has none for that",
-                &[Metadata, Ranges, Serve],
+                &[Metadata, Ranges, SmallFiles, Serve],
             ),
             Self::UringRegistered => {
                 ("uring-registered", "rings of io_uring with registered files and buffers", &[Ranges])
@@ -164,7 +164,7 @@ impl Model {
                 "auto",
                 "blocking calls on threads that are added while calls wait for the storage; a server makes \
                  calls that do not wait on its own threads",
-                &[Metadata, Serve],
+                &[Metadata, SmallFiles, Serve],
             ),
         };
         ModelRow { name, summary, uses }

@@ -15,16 +15,16 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fathom_files::pool::TimeSlice;
+use fathom_files::{FileError, OpenFile};
 use fathom_io::beneath::{Beneath, Links, LookupMode, stat};
 use fathom_io::{Errno, FileType, Meta};
-use rustix::io::retry_on_intr;
 
 pub use encode::ArchiveFormat;
 
 use crate::answer::EntryFilter;
 use crate::budget::Charge;
-use crate::files::pool::TimeSlice;
-use crate::files::{FileError, OpenFile, is_forbidden};
+use crate::cache::is_forbidden;
 use crate::listing::{EntryKind, Listing, ListingEntry, read};
 use encode::ArchiveEncoder;
 
@@ -101,7 +101,7 @@ impl Archive {
     /// The errors of [`Archive::new`], and `Changed` if a file changed while it was read: the bytes
     /// sent so far are no archive then.
     pub(crate) fn step(&mut self) -> Result<Option<Bytes>, FileError> {
-        let (mut pace, mut input) = (TimeSlice::new(), 0);
+        let (mut pace, mut input) = (TimeSlice::start(), 0);
         while let Some(encoder) = &self.encoder {
             if encoder.pending() >= STEP_BYTES || input >= STEP_INPUT_BYTES {
                 return Ok(Some(encoder.take().into()));
@@ -140,7 +140,7 @@ impl Archive {
             return Ok(());
         }
         let opened = match self.source.beneath.open(path, LookupMode::Blocking) {
-            Ok(Some(file)) => OpenFile::new(file, None)?,
+            Ok(Some(file)) => OpenFile::new(file)?,
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(errno.into()),
             Ok(None) | Err(_) => return Ok(()),
         };
@@ -158,7 +158,7 @@ impl Archive {
 
     fn enter(&mut self, path: &[u8], dir: &OpenFile) -> Result<(), FileError> {
         let (held, charge) = (self.memory(), &mut self.charge);
-        let mut pace = TimeSlice::new();
+        let mut pace = TimeSlice::start();
         let mut tick = |bytes| {
             pace.check();
             charge.grow_to(held + bytes)
@@ -188,13 +188,13 @@ impl Archive {
         if left == 0 {
             // The whole file is in the archive. If it changed meanwhile, the archive may contain a
             // mixture.
-            let is_still = file.opened.len() == 0 || file.opened.is_same_content()?;
+            let is_still = file.opened.is_empty() || file.opened.is_same_content()?;
             self.encoder()?.end_file(file.opened.len())?;
             return if is_still { Ok(0) } else { Err(FileError::Changed) };
         }
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(READ_BYTES);
         let room = self.buffer.get_mut(..most).unwrap_or_default();
-        let read = retry_on_intr(|| rustix::io::pread(file.opened.fd()?, &mut *room, file.at))?;
+        let read = file.opened.read_at(file.at, room)?;
         if read == 0 {
             return Err(FileError::Changed);
         }

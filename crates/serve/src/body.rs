@@ -1,9 +1,11 @@
 //! Response bodies: the chunks that hyper, HTTP/2 and HTTP/3 streams poll for.
 //!
 //! Owns: the order of waiting for the file, the body queue and the send budget. Does not own:
-//! reading files ([`crate::files`]), the frame of several ranges ([`crate::multipart`]).
+//! reading files ([`fathom_files`]), the frame of several ranges ([`crate::multipart`]).
 
-use std::future::{Future, poll_fn};
+mod file_body;
+
+use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
@@ -11,20 +13,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use fathom_files::{FileError, RangeReadFuture};
 use fathom_io::fault::point;
 use fathom_io::sys::SealedMemory;
 use http_body::{Frame, SizeHint};
 
 use crate::answer::ArchiveBody;
+use crate::cache::SmallBody;
 use crate::conn::body_queue::Ticket;
-use crate::conn::chunk::{Chunk, SEGMENT_BYTES, SegmentSource, SendfileQueue, SendfileSegment};
+use crate::conn::chunk::{
+    Chunk, SEGMENT_BYTES, SENDFILE_BYTES_MIN, SegmentSource, SendfileQueue, SendfileSegment,
+};
 use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 use crate::conn::send_cost::SendCostEstimator;
-use crate::files::{BodySource, FileError, RangeReader, ReadStep, SENDFILE_BYTES_MIN, SmallBody};
+use crate::log::BodySource;
 use crate::multipart::{Multipart, MultipartSegment};
 use crate::worker::RequestAccount;
+use file_body::FileBodyStep;
 
-type ReadFuture = Pin<Box<dyn Future<Output = Result<Bytes, FileError>>>>;
+pub(crate) use file_body::FileBody;
 
 /// The largest piece of a long body in memory. After each piece the worker polls its sockets.
 const PIECE_BYTES: usize = 64 << 10;
@@ -40,7 +47,7 @@ pub(crate) enum Content {
     /// A range of a cached body in a sealed memfd.
     Sealed(SealedRange),
     /// A range of a file.
-    File(Box<RangeReader>),
+    File(Box<FileBody>),
     /// Several ranges with multipart/byteranges framing.
     Multipart(Box<MultipartBody>),
     /// An archive of a directory, whose length is not known in advance.
@@ -90,7 +97,7 @@ pub(crate) enum RangeSource {
     /// A small body in memory, and the connection's sendfile queue if it has one.
     Memory(SmallBody, Option<SendfileQueue>),
     /// A file.
-    File(Box<RangeReader>),
+    File(Box<FileBody>),
 }
 
 impl RangeSource {
@@ -107,7 +114,7 @@ impl RangeSource {
         match self {
             Self::Memory(body, queue) => memory_range(&body, queue.as_ref(), range),
             Self::File(mut reader) => {
-                (reader.at, reader.end) = (range.start, range.end);
+                reader.restrict(range);
                 Content::File(reader)
             }
         }
@@ -300,7 +307,7 @@ impl Drop for Body {
 }
 
 fn poll_file(
-    reader: &mut RangeReader,
+    reader: &mut FileBody,
     max_bytes: usize,
     pending: &mut Option<PendingRead>,
     ticket: &mut Ticket,
@@ -317,15 +324,15 @@ fn poll_file(
             return Poll::Ready(Some(Err(failure)));
         }
         match reader.step(max_bytes) {
-            Ok(ReadStep::Ready(chunk, source)) => {
+            Ok(FileBodyStep::Ready(chunk, source)) => {
                 account.record_source(source);
                 return Poll::Ready(Some(Ok(chunk)));
             }
-            Ok(ReadStep::Partial) => {
+            Ok(FileBodyStep::Partial) => {
                 account.body_queue().requeue(ticket, cx);
                 return Poll::Pending;
             }
-            Ok(ReadStep::Pending(future, source, charge)) => {
+            Ok(FileBodyStep::Pending(future, source, charge)) => {
                 *pending = Some(PendingRead::new(future, source, charge))
             }
             Err(failure) => return Poll::Ready(Some(Err(failure))),
@@ -336,7 +343,7 @@ fn poll_file(
 
 /// A read that has to wait for the disk or the pool.
 struct PendingRead {
-    future: ReadFuture,
+    future: RangeReadFuture,
     source: BodySource,
     charge: SendCharge,
     /// The result of the read, until the reader takes it.
@@ -344,7 +351,7 @@ struct PendingRead {
 }
 
 impl PendingRead {
-    fn new(future: ReadFuture, source: BodySource, charge: SendCharge) -> Self {
+    fn new(future: RangeReadFuture, source: BodySource, charge: SendCharge) -> Self {
         Self { future, source, charge, result: None }
     }
 

@@ -14,10 +14,9 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use fathom_files::FileError;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
-
-use crate::files::FileError;
 
 /// A value that can be reused for a while.
 pub(crate) trait Fresh {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use fathom_files::pool::PoolLimits;
 use serde::Deserialize;
 
 pub use mount::MountConfig;
@@ -94,6 +95,11 @@ impl PoolConfig {
     pub fn per_device(&self) -> usize {
         let most = self.threads.max(1);
         self.per_device.unwrap_or(most / 4 * 3 + most % 4 * 3 / 4).clamp(1, most)
+    }
+
+    /// Returns the limits of the pool.
+    pub(crate) fn limits(&self) -> PoolLimits {
+        PoolLimits { threads: self.threads, per_device: self.per_device(), queue: self.queue }
     }
 }
 

@@ -5,14 +5,10 @@
 use std::fmt::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fathom_files::SETTLING;
 use http::HeaderValue;
 
 use crate::negotiate::Coding;
-
-/// The time after a modification within which another modification may leave the same modification
-/// time: the tick of the coarsest filesystem clock, which is the 2 s of FAT. Other filesystems, and
-/// the kernel's own clock of a few milliseconds, are finer, but do not report their resolution.
-pub const SETTLING: Duration = Duration::from_secs(2);
 
 /// Modification times before 1981 are constants that reproducible builds give to all of their files
 /// (0, 1, and the first years that a zip archive can express). They do not distinguish contents.

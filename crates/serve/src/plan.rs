@@ -17,7 +17,6 @@ use crate::auth::Authenticator;
 use crate::config::{self, Config, Limits};
 use crate::conn::deadlines::Timeouts;
 use crate::error::{Error, Op};
-use crate::files::SiteRoot;
 use crate::negotiate::Coding;
 use crate::path::{RequestTarget, encode};
 use crate::proxies::TrustedProxies;
@@ -25,6 +24,7 @@ use crate::rate::RequestRate;
 use crate::rules::hosts::HostTable;
 use crate::rules::mounts::{MountTable, skip};
 use crate::rules::{self, Rules};
+use crate::site_root::SiteRoot;
 use crate::types::MediaTypes;
 
 /// The default burst in seconds of the request rate: a page and its resources may be requested at

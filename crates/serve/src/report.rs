@@ -9,6 +9,7 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
+use fathom_files::is_in_memory;
 use fathom_io::availability::Availability;
 use fathom_io::beneath::Beneath;
 use fathom_io::filesystem::is_local;
@@ -16,7 +17,6 @@ use fathom_io::{Errno, Model};
 
 use crate::config::{self, Config, SiteConfig};
 use crate::error::{Error, Op};
-use crate::files::is_in_memory;
 use crate::plan::{links, open_cause, split_root};
 use crate::server::workers;
 

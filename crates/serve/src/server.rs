@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use fathom_files::pool::ThreadPool;
 use fathom_io::sys::{cpus_allowed, fd_limit};
 use fathom_io::threads;
 use fathom_io::uring::FileRing;
@@ -23,7 +24,6 @@ use crate::budget::Budget;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
-use crate::files::pool::ThreadPool;
 use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
 use crate::log::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
 use crate::metrics::{Gauges, Metrics};
@@ -229,7 +229,7 @@ impl Server {
             workers,
             sendfile: sendfile(config, model),
             pool_threads: pool.threads.max(1),
-            pool: ThreadPool::new(pool, cpus_allowed(), on_panic),
+            pool: ThreadPool::new(pool.limits(), cpus_allowed(), on_panic),
             cache: cache(config, model),
             metrics: Metrics::new(workers),
             listings: ListingCache::default(),

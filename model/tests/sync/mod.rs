@@ -1,4 +1,4 @@
-//! Shuttle's types under the names of `crates/serve/src/files/pool/sync.rs`, and a futex made of
+//! Shuttle's types under the names of `crates/files/src/pool/sync.rs`, and a futex made of
 //! them. As in the kernel, a lock makes the comparison and the start of the wait one step.
 
 use std::sync::PoisonError;

@@ -1,16 +1,25 @@
 //! Samples of many small files: each file is opened, read completely and closed.
 
 use std::fs::File;
-use std::io::Read;
+use std::future::pending;
+use std::io::{self, Read};
 use std::path::PathBuf;
+use std::pin::pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
+use fathom_files::pool::{PoolLimits, ThreadPool};
+use fathom_files::{FileError, FileIo, RangeReader, Root};
 use fathom_io::Model;
+use fathom_io::beneath::Links;
 use fathom_io::sys::usage;
+use fathom_io::uring::FileRing;
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
+use tokio::runtime::{Builder, LocalOptions};
 
 use super::io_loop::IoTotals;
 use super::spec::{SampleError, SampleSpec};
@@ -18,6 +27,8 @@ use super::usage_between;
 use crate::lang::Measurement;
 use crate::pattern::{PAGE_BYTES, Pattern};
 
+/// The only client of the pool.
+const CLIENT: u64 = 0;
 /// Files in each directory.
 pub(crate) const WIDTH: u64 = 100;
 
@@ -50,6 +61,9 @@ pub(super) fn read(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let (before, start) = (usage(), Instant::now());
     let totals = match spec.model {
         Some(Model::Tokio) => with_tokio(spec, &pattern)?,
+        Some(model @ (Model::Pool | Model::Nowait | Model::Uring(_) | Model::Auto)) => {
+            with_file_io(spec, &pattern, model)?
+        }
         _ => with_threads(spec, &pattern)?,
     };
     Ok(totals.measurement(start.elapsed().as_secs_f64(), &usage_between(&before, &usage())))
@@ -99,26 +113,69 @@ fn with_threads(spec: &SampleSpec, pattern: &Pattern) -> Result<IoTotals, Sample
     })
 }
 
-/// Reads the files with up to `depth` concurrent futures.
+/// Reads the files with tokio's file calls.
 fn with_tokio(spec: &SampleSpec, pattern: &Pattern) -> Result<IoTotals, SampleError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| SampleError::io("start tokio for", &spec.path, error))?;
-    let one = |number: u64| async move {
-        let path = path_of(&spec.path, number);
-        (number, tokio::fs::read(&path).await.map_err(|error| SampleError::io("read", &path, error)))
-    };
-    runtime.block_on(async {
-        let (mut totals, mut in_flight) = (IoTotals::default(), FuturesUnordered::new());
-        let mut numbers = 0..spec.blocks();
-        loop {
-            while in_flight.len() < spec.depth
-                && let Some(number) = numbers.next()
-            {
-                in_flight.push(one(number));
-            }
-            totals.in_flight_max = totals.in_flight_max.max(in_flight.len());
-            let Some((number, bytes)) = in_flight.next().await else { return Ok(totals) };
-            record(spec, pattern, number, &bytes?, &mut totals)?;
+    runtime
+        .block_on(read_all(spec, pattern, async |number| tokio::fs::read(path_of(&spec.path, number)).await))
+}
+
+/// Reads the files as a worker of `fathom serve` does, beneath the directory of the tree.
+fn with_file_io(spec: &SampleSpec, pattern: &Pattern, model: Model) -> Result<IoTotals, SampleError> {
+    let failed = |error| SampleError::io("start tokio for", &spec.path, error);
+    let ring = matches!(model, Model::Uring(_)).then(|| FileRing::new(spec.depth).map(Rc::new));
+    let ring = ring.transpose().map_err(SampleError::Unavailable)?;
+    let limits = PoolLimits { threads: spec.depth, per_device: spec.depth, queue: spec.depth };
+    let files = FileIo::new(model, ThreadPool::new(limits, 1, |_panic| ()), ring.clone());
+    let root = Root::open(&spec.path, Links::Never);
+    let root = root.map_err(|errno| SampleError::io("open", &spec.path, errno.into()))?;
+    let reading = read_all(spec, pattern, async |number| {
+        let fetched = files.fetch(&root, relative_path(number).as_bytes(), CLIENT).await.map_err(cause)?;
+        match fetched.body {
+            Some(body) => Ok(body.into()),
+            None => RangeReader::new(&files, &fetched.opened, CLIENT).read_to_end().await.map_err(cause),
         }
-    })
+    });
+    let driving = async {
+        match ring {
+            Some(ring) => ring.drive().await,
+            None => pending().await,
+        }
+    };
+    let options = LocalOptions::default();
+    let runtime = Builder::new_current_thread().enable_io().build_local(options).map_err(failed)?;
+    match runtime.block_on(select(pin!(driving), pin!(reading))) {
+        Either::Left((driven, _)) => Err(failed(driven.err().unwrap_or(io::ErrorKind::Other.into()))),
+        Either::Right((totals, _)) => totals,
+    }
+}
+
+fn cause(error: FileError) -> io::Error {
+    match error {
+        FileError::System(errno) => errno.into(),
+        error => io::Error::other(error),
+    }
+}
+
+/// Reads the files with `read`, up to `depth` at once.
+async fn read_all<B: AsRef<[u8]>>(
+    spec: &SampleSpec,
+    pattern: &Pattern,
+    read: impl AsyncFn(u64) -> io::Result<B>,
+) -> Result<IoTotals, SampleError> {
+    let (mut totals, mut in_flight) = (IoTotals::default(), FuturesUnordered::new());
+    let mut numbers = 0..spec.blocks();
+    let one = async |number| (number, read(number).await);
+    loop {
+        while in_flight.len() < spec.depth
+            && let Some(number) = numbers.next()
+        {
+            in_flight.push(one(number));
+        }
+        totals.in_flight_max = totals.in_flight_max.max(in_flight.len());
+        let Some((number, bytes)) = in_flight.next().await else { return Ok(totals) };
+        let bytes = bytes.map_err(|error| SampleError::io("read", &path_of(&spec.path, number), error))?;
+        record(spec, pattern, number, bytes.as_ref(), &mut totals)?;
+    }
 }

@@ -10,14 +10,15 @@ use crate::tree::Tree;
 
 /// Each crate of the workspace, with the crates that it may depend on. Adding to this list is a
 /// design decision.
-const DEPENDENCIES: [(&str, &[&str]); 8] = [
+const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("fathom-io", &[]),
     ("fathom-text", &[]),
     ("fathom-walk", &["fathom-io"]),
     ("fathom-du", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
-    ("fathom-serve", &["fathom-text", "fathom-io"]),
-    ("fathom-bench", &["fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathom-files", &["fathom-io"]),
+    ("fathom-serve", &["fathom-files", "fathom-text", "fathom-io"]),
+    ("fathom-bench", &["fathom-files", "fathom-text", "fathom-walk", "fathom-io"]),
     (
         "fathomfs",
         &[

@@ -8,6 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
+use fathom_files::FileError;
+use fathom_files::pool::{CallError, Resource, ThreadPool};
 use fathom_io::FileType;
 use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
@@ -17,8 +19,7 @@ use super::{Answer, EntryFilter, RequestContext};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
 use crate::body::Content;
 use crate::budget::Charge;
-use crate::files::pool::{CallError, Resource, ThreadPool};
-use crate::files::{FileError, is_forbidden};
+use crate::cache::is_forbidden;
 use crate::path::NAME;
 
 /// The name of the top directory in an archive of a site's root. In an archive of a mount it is the
@@ -77,7 +78,7 @@ impl RequestContext<'_> {
             };
             let (path, prefix) = (path.to_vec(), name.to_vec());
             let begin = move || Archive::new(source, (&path, &opened), prefix, format, charge);
-            let (pool, on) = (self.worker.files.pool.clone(), Resource::Listing(root.dev));
+            let (pool, on) = (self.worker.files.pool().clone(), Resource::Listing(root.dev));
             let archive = pool.run(self.peer.client, on, begin).await??;
             let client = self.peer.client;
             answer.content = Content::Archive(Box::new(ArchiveBody {

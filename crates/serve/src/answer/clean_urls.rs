@@ -3,13 +3,13 @@
 
 use std::rc::Rc;
 
+use fathom_files::FileError;
 use fathom_io::{Errno, FileType};
 use http::StatusCode;
 
 use super::{Answer, RequestContext, is_unservable};
 use crate::answer::FileRepresentations;
-use crate::files::FileError;
-use crate::files::cache::CacheEntry;
+use crate::cache::CacheEntry;
 use crate::path::is_below;
 
 /// The clean URLs of a site.

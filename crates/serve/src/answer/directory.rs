@@ -4,13 +4,14 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use fathom_files::FileError;
 use fathom_io::FileType;
 use http::{HeaderValue, StatusCode, header};
 
 use super::listings::{FormatPage, JobContext, ListingFormat, ReadDirectory};
 use super::{Answer, EntryFilter, RequestContext, is_unservable};
 use crate::body::Content;
-use crate::files::{FileError, is_forbidden};
+use crate::cache::is_forbidden;
 use crate::listing::ListingView;
 use crate::negotiate::{AcceptedCodings, Coding, prefers_html, prefers_json};
 use crate::pages;
@@ -122,7 +123,7 @@ impl RequestContext<'_> {
             Err(errno) if is_forbidden(*errno) => return Err((*errno).into()),
             Ok(_) | Err(_) => return Ok(None),
         };
-        let (pool, limit) = (self.worker.files.pool.clone(), self.plan.limits.listing_bytes);
+        let (pool, limit) = (self.worker.files.pool().clone(), self.plan.limits.listing_bytes);
         let (listings, context) =
             (&self.worker.shared.listings, JobContext { pool, client: self.peer.client, limit });
         let job = ReadDirectory {

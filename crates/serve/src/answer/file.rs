@@ -7,18 +7,18 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use fathom_files::pool::Resource;
+use fathom_files::{FileError, OpenFile, RangeReader};
 use fathom_io::FileType;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::representation::{FileRepresentations, RepresentationHead, Variant};
 use super::{Answer, RequestContext, is_unservable};
-use crate::body::{Content, MultipartBody, RangeSource};
+use crate::body::{Content, FileBody, MultipartBody, RangeSource};
+use crate::cache::{CacheEntry, SmallBody};
 use crate::compress;
 use crate::conditional::{PreconditionOutcome, evaluate, ranges_apply};
-use crate::files::cache::CacheEntry;
-use crate::files::pool::Resource;
-use crate::files::{BodySource, FileError, OpenFile, RangeReader, SmallBody, Tail};
-use crate::log::ErrorCategory;
+use crate::log::{BodySource, ErrorCategory};
 use crate::multipart::Multipart;
 use crate::negotiate::{AcceptedCodings, Coding};
 use crate::range::{self, Selection, content_range, unsatisfied};
@@ -162,7 +162,7 @@ impl RequestContext<'_> {
         let worker = self.worker;
         let (body, _) = worker.cache.body(entry, &worker.files, self.peer.client).await?;
         let encode = move || compress::smaller(coder(coding), &body.bytes);
-        let compressed = worker.files.pool.run(self.peer.client, Resource::Cpu, encode).await?;
+        let compressed = worker.files.pool().run(self.peer.client, Resource::Cpu, encode).await?;
         // A body that compression does not shorten is sent as it is.
         let compressed = compressed.ok().flatten().map(Bytes::from);
         worker.cache.charge(entry, compressed.as_ref().map_or(0, Bytes::len));
@@ -222,22 +222,14 @@ impl RequestContext<'_> {
             let size = body.bytes.len() as u64;
             return Ok((self.short(body), size, source));
         }
-        let reader = RangeReader {
-            files: Rc::clone(&worker.files),
-            opened: opened.clone(),
-            at: 0,
-            end: opened.len(),
-            sendfile_queue: self.peer.sendfile_queue.clone().filter(|_| self.peer.may_sendfile_files),
-            client: self.peer.client,
-            has_sent: false,
-            is_first: true,
-            tail: Tail::default(),
-            partial: None,
-            completed: None,
-            send_budget: self.peer.send_budget.clone(),
-            bytes_max: usize::MAX,
-        };
-        Ok((RangeSource::File(Box::new(reader)), opened.len(), BodySource::Other))
+        let peer = self.peer;
+        let body = FileBody::new(
+            RangeReader::new(&worker.files, opened, peer.client),
+            peer.sendfile_queue.clone().filter(|_| peer.may_sendfile_files),
+            Rc::clone(&worker.send_costs),
+            peer.send_budget.clone(),
+        );
+        Ok((RangeSource::File(Box::new(body)), opened.len(), BodySource::Other))
     }
 
     fn short(&self, body: SmallBody) -> RangeSource {

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use fathom_files::pool::{Resource, ThreadPool, TimeSlice};
+use fathom_files::{FileError, FileVersion, OpenFile, Root};
 use fathom_io::FileType;
 use fathom_io::beneath::{Links, LookupMode, stat};
 
@@ -29,8 +31,6 @@ use crate::archive::ArchiveFormat;
 use crate::budget::Budget;
 use crate::coalesce::{Coalescer, Fresh};
 use crate::compress;
-use crate::files::pool::{Resource, ThreadPool, TimeSlice};
-use crate::files::{FileError, FileVersion, OpenFile, Root};
 use crate::listing::{Listing, ListingView, Readme, html, json, read};
 use crate::metrics::ListingGauges;
 use crate::negotiate::Coding;
@@ -247,7 +247,7 @@ impl ReadDirectory {
         limit: usize,
         pool: ThreadPool,
     ) -> Result<Arc<DirectorySnapshot>, FileError> {
-        let (start, mut pace, mut charge) = (Instant::now(), TimeSlice::new(), budget.charge(limit));
+        let (start, mut pace, mut charge) = (Instant::now(), TimeSlice::start(), budget.charge(limit));
         let mut tick = |held| {
             pace.check();
             charge.grow_to(held)
@@ -311,7 +311,7 @@ impl FormatPage {
         budget: &Budget,
         limit: usize,
     ) -> Result<FormattedPage, FileError> {
-        let (mut pace, mut charge) = (TimeSlice::new(), budget.charge(limit));
+        let (mut pace, mut charge) = (TimeSlice::start(), budget.charge(limit));
         let mut tick = |held| {
             pace.check();
             charge.grow_to(held)

@@ -22,16 +22,17 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use fathom_files::pool::Resource;
+use fathom_files::{FileError, OpenFile};
 use fathom_io::{Errno, FileType};
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header, request};
 
 use crate::auth::{AuthDecision, Authenticator};
 use crate::body::Content;
+use crate::cache::is_forbidden;
 use crate::error::cause;
-use crate::files::pool::Resource;
-use crate::files::{BodySource, FileError, OpenFile, is_forbidden};
-use crate::log::ErrorCategory;
+use crate::log::{BodySource, ErrorCategory};
 use crate::metrics;
 use crate::path::{PathError, RequestTarget, is_below, is_hidden};
 use crate::plan::{Plan, SitePlan};
@@ -311,7 +312,7 @@ impl RequestContext<'_> {
             AuthDecision::Known(user) => Some(user),
             AuthDecision::Missing | AuthDecision::Refused => None,
             AuthDecision::Verify(check) => {
-                let verified = self.worker.files.pool.run(self.peer.client, Resource::Cpu, || check.run());
+                let verified = self.worker.files.pool().run(self.peer.client, Resource::Cpu, || check.run());
                 match verified.await {
                     Ok(user) => user,
                     Err(busy) => return Err(self.failed(busy.into()).await),
@@ -476,7 +477,7 @@ impl RequestContext<'_> {
             FileError::System(errno) if is_forbidden(errno) => return,
             FileError::Busy => ErrorCategory::Pool,
             FileError::System(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => ErrorCategory::Descriptors,
-            FileError::System(_) => ErrorCategory::Files,
+            _ => ErrorCategory::Files,
         };
         self.worker.report(trouble, || {
             let path = self.site.below_base(&self.path());
@@ -542,7 +543,7 @@ fn status(failure: FileError) -> StatusCode {
             StatusCode::SERVICE_UNAVAILABLE
         }
         FileError::System(errno) if is_forbidden(errno) => StatusCode::FORBIDDEN,
-        FileError::Panicked | FileError::System(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use fathom_files::OpenFile;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::sync::OnceCell;
 
 use crate::conditional::Validators;
 use crate::date;
 use crate::etag::{FileStamp, TagStrength, is_dated};
-use crate::files::OpenFile;
 use crate::negotiate::Coding;
 use crate::plan::SitePlan;
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fathom_files::FileError;
 use fathom_io::{Errno, Meta};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,8 +13,6 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
-
-use crate::files::FileError;
 
 /// As small as gzip at its default level, at several times its speed.
 const ZSTD_LEVEL: i32 = 3;

@@ -22,7 +22,7 @@ fn archive(
         .open(if path.is_empty() { b"." } else { path.as_bytes() }, LookupMode::Blocking)
         .unwrap()
         .unwrap();
-    let dir = OpenFile::new(dir, None).unwrap();
+    let dir = OpenFile::new(dir).unwrap();
     let source = ArchiveSource { beneath, links, dotfiles: false, filter: EntryFilter::default() };
     Archive::new(source, (path.as_bytes(), &dir), b"top".to_vec(), format, budget.charge(LIMIT))
 }

@@ -19,14 +19,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use fathom_files::{OpenFile, WorkerBuffer};
 use fathom_io::Errno;
 use fathom_io::sys::{SealedMemory, unacknowledged};
 
 use super::deadlines::ConnectionState;
-use super::send_budget::{ConnectionSendBudget, SMALL_BYTES, SendCharge};
+use super::send_budget::SendCharge;
 use super::send_cost::SendCostEstimator;
-use crate::files::OpenFile;
 
+/// The size from which sendfile(2) may cost less than copying into the writev(2) of the headers.
+pub(crate) const SENDFILE_BYTES_MIN: u64 = 32 << 10;
 /// The largest sendfile segment, in bytes.
 pub(crate) const SEGMENT_BYTES: usize = 1 << 20;
 
@@ -40,8 +42,8 @@ pub(crate) enum Chunk {
     /// Bytes, possibly shared with other responses. `_charge` counts them if this response alone
     /// holds them.
     Bytes { bytes: Bytes, _charge: Option<SendCharge> },
-    /// The bytes of a pooled buffer from `start` on.
-    Pooled { buffer: WorkerBuffer, start: usize },
+    /// The bytes of a buffer of the worker from `start` on, and the charge for the buffer.
+    Pooled { buffer: WorkerBuffer, start: usize, _charge: SendCharge },
     /// A placeholder for bytes of the next segment in the connection's [`SendfileQueue`].
     Sendfile(Placeholder),
 }
@@ -77,7 +79,7 @@ impl Buf for Chunk {
     fn remaining(&self) -> usize {
         match self {
             Self::Bytes { bytes, .. } => bytes.len(),
-            Self::Pooled { buffer, start } => buffer.bytes().len().saturating_sub(*start),
+            Self::Pooled { buffer, start, .. } => buffer.bytes().len().saturating_sub(*start),
             Self::Sendfile(placeholder) => placeholder.bytes,
         }
     }
@@ -85,7 +87,7 @@ impl Buf for Chunk {
     fn chunk(&self) -> &[u8] {
         match self {
             Self::Bytes { bytes, .. } => bytes,
-            Self::Pooled { buffer, start } => buffer.bytes().get(*start..).unwrap_or_default(),
+            Self::Pooled { buffer, start, .. } => buffer.bytes().get(*start..).unwrap_or_default(),
             Self::Sendfile(placeholder) => placeholder.window(),
         }
     }
@@ -269,79 +271,11 @@ impl SendfileQueue {
     }
 }
 
-/// A buffer that returns to the pool of its worker when it is dropped.
-#[derive(Debug)]
-pub(crate) struct WorkerBuffer {
-    bytes: Vec<u8>,
-    len: usize,
-    pool: WorkerBuffers,
-    _charge: Option<SendCharge>,
-}
-
-impl WorkerBuffer {
-    /// Returns the filled part.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    /// Returns the whole buffer, for a read.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
-
-    /// Sets the length of the filled part, at most the length of the buffer.
-    pub(crate) fn set_len(&mut self, len: usize) {
-        self.len = len.min(self.bytes.len());
-    }
-}
-
-impl Drop for WorkerBuffer {
-    fn drop(&mut self) {
-        self.pool.take_back(std::mem::take(&mut self.bytes));
-    }
-}
-
-/// A pool of the buffers of [`WorkerBuffers::BYTES`] that a worker reads into. Reuse pays: zeroing
-/// 64 KiB takes as long as reading them from the page cache.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WorkerBuffers(Rc<RefCell<Vec<Vec<u8>>>>);
-
-impl WorkerBuffers {
-    /// The size of a pooled buffer, in bytes.
-    pub(crate) const BYTES: usize = 64 << 10;
-    /// The most free buffers that the pool keeps.
-    const POOLED_MAX: usize = 16;
-
-    /// Returns a buffer for `most` bytes, charged to `send_budget`: a pooled buffer, or a smaller
-    /// one that is not pooled if `most` is at most [`SMALL_BYTES`].
-    pub(crate) fn take(&self, most: usize, send_budget: &ConnectionSendBudget) -> WorkerBuffer {
-        let bytes = match most {
-            0..=SMALL_BYTES => vec![0; most],
-            _ => self.0.borrow_mut().pop().unwrap_or_else(|| vec![0; Self::BYTES]),
-        };
-        let load = Some(send_budget.charge(bytes.len()));
-        WorkerBuffer { bytes, len: 0, pool: self.clone(), _charge: load }
-    }
-
-    /// Returns the free buffers to the allocator.
-    pub(crate) fn sweep(&self) {
-        self.0.borrow_mut().clear();
-    }
-
-    fn take_back(&self, bytes: Vec<u8>) {
-        let mut free = self.0.borrow_mut();
-        if free.len() < Self::POOLED_MAX && bytes.len() == Self::BYTES {
-            free.push(bytes);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
 
     use super::*;
-    use crate::conn::send_budget::SendBudget;
 
     #[test]
     fn a_placeholder_is_recognised_by_its_address() {
@@ -385,7 +319,7 @@ mod tests {
 
     #[test]
     fn sent_bytes_are_removed_from_a_segment() {
-        let opened = OpenFile::new(tempfile::tempfile().unwrap().into(), None).unwrap();
+        let opened = OpenFile::new(tempfile::tempfile().unwrap().into()).unwrap();
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let segments = SendfileQueue::new(ConnectionState::new(), Rc::default());
         segments.watch_acknowledgement();
@@ -405,28 +339,5 @@ mod tests {
         theirs.read_exact(&mut [0]).unwrap();
         assert!(segments.is_acknowledged().unwrap());
         assert!(segments.0.socket.borrow().is_none(), "its descriptor is kept");
-    }
-
-    #[test]
-    fn buffers_come_back() {
-        let (buffers, budget) = (WorkerBuffers::default(), Arc::new(SendBudget::new(usize::MAX)));
-        let send_budget = ConnectionSendBudget::new(Arc::clone(&budget));
-        let mut lent = buffers.take(WorkerBuffers::BYTES, &send_budget);
-        lent.room()[..3].copy_from_slice(b"abc");
-        lent.set_len(3);
-        let mut chunk = Chunk::Pooled { buffer: lent, start: 0 };
-        chunk.advance(1);
-        assert_eq!((chunk.chunk(), budget.used()), (&b"bc"[..], WorkerBuffers::BYTES));
-        drop(chunk);
-        assert_eq!((buffers.0.borrow().len(), budget.used()), (1, 0));
-        assert!(buffers.take(usize::MAX, &send_budget).bytes().is_empty());
-        assert_eq!(buffers.take(7, &send_budget).room().len(), 7);
-        assert_eq!(buffers.0.borrow().len(), 1, "only those of the usual size come back");
-        let all =
-            (0..WorkerBuffers::POOLED_MAX + 5).map(|_| buffers.take(WorkerBuffers::BYTES, &send_budget));
-        drop(all.collect::<Vec<WorkerBuffer>>());
-        assert_eq!(buffers.0.borrow().len(), WorkerBuffers::POOLED_MAX);
-        buffers.sweep();
-        assert_eq!((buffers.0.borrow().len(), budget.used()), (0, 0));
     }
 }

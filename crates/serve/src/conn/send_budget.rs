@@ -11,11 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use fathom_files::WorkerBuffer;
+
 /// Unsent bytes at which a connection reads no further piece.
 pub(super) const FULL_BYTES: usize = 1 << 20;
 /// The size of a piece while the budget of all connections is exhausted; a connection then has one
-/// such piece at a time. An HTTP/2 frame holds as much.
-pub(crate) const SMALL_BYTES: usize = 16 << 10;
+/// such piece at a time. An HTTP/2 frame holds as much. The buffer of a piece is no longer than the
+/// piece.
+pub(crate) const SMALL_BYTES: usize = WorkerBuffer::UNPOOLED_MAX;
 /// About the memory of a stalled stream besides its body: its task, its state in `h2`, its file.
 pub(crate) const STREAM_BYTES: usize = 4 << 10;
 

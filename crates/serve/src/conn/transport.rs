@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use fathom_files::ByteCost;
 use fathom_io::sys::send_file;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use socket2::SockRef;
@@ -251,7 +252,7 @@ impl Transport {
         let flags = if before < slices.len() { SendFlags::MORE } else { SendFlags::empty() };
         let slices = slices.get(..before).unwrap_or_default();
         let write = || self.socket.try_write(|socket| send(socket, slices, flags));
-        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= SendCostEstimator::BYTES_MIN;
+        let is_long = slices.iter().map(|slice| slice.len()).sum::<usize>() >= ByteCost::BYTES_MIN;
         match (is_long, flags.is_empty()) {
             (true, _) => self.timed(SendCostEstimator::record_write, write),
             (false, false) => self.timed(SendCostEstimator::record_head_write, write),

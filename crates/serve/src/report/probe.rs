@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use fathom_files::OpenFile;
 use fathom_io::beneath::{Beneath, LookupMode};
 use fathom_io::data::{NowaitRead, read_nowait};
 use fathom_io::sys::{cached, send_file};
@@ -16,7 +17,6 @@ use fathom_io::uring::FileRing;
 use fathom_io::{Errno, FileType};
 
 use super::{CallStatus, CallStatuses};
-use crate::files::OpenFile;
 use crate::server::RING_DEPTH;
 
 /// The maximum names that are examined to find a file for the calls.
@@ -74,8 +74,8 @@ fn sample(root: &Path, beneath: &Beneath) -> Result<Option<SampleFile>, Errno> {
 
 fn open(beneath: &Beneath, path: &Path) -> Option<OpenFile> {
     let file = beneath.open(path.as_os_str().as_bytes(), LookupMode::Blocking).ok()??;
-    let opened = OpenFile::new(file, None).ok()?;
-    (opened.kind() == FileType::Regular && opened.len() > 0).then_some(opened)
+    let opened = OpenFile::new(file).ok()?;
+    (opened.kind() == FileType::Regular && !opened.is_empty()).then_some(opened)
 }
 
 /// Checks that a path that was just looked up is found without waiting.

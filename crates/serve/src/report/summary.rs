@@ -1,11 +1,11 @@
 //! Describes what the results of the probes mean for the models, in words for administrators. The
 //! descriptions state what `files` does: a change of one needs a change of the other.
 
+use fathom_files::{WorkerBuffer, pool_read_bytes};
 use fathom_io::{Model, Use};
 
 use super::{CallStatus, CallStatuses, ResourceLimits};
-use crate::conn::chunk::{SEGMENT_BYTES, WorkerBuffers};
-use crate::files::pool_read_bytes;
+use crate::conn::chunk::SEGMENT_BYTES;
 
 /// The properties of a filesystem that decide how its files are read.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +114,7 @@ fn cached_lookup(at_once: bool, limits: &ResourceLimits) -> String {
 }
 
 fn cold_lookup() -> String {
-    let first = kib(WorkerBuffers::BYTES as u64);
+    let first = kib(WorkerBuffer::BYTES as u64);
     format!("by the pool: openat2, statx and a body up to {first} in one go, once for all who ask for it")
 }
 
@@ -136,7 +136,7 @@ fn small_body(wait_detection: WaitDetection, limits: &ResourceLimits) -> String 
 fn large_body(wait_detection: WaitDetection, calls: &CallStatuses, traits: FilesystemTraits) -> String {
     let reads = match wait_detection {
         WaitDetection::NotNeeded | WaitDetection::Nowait | WaitDetection::Cachestat => {
-            format!("reads of {} by the worker", kib(WorkerBuffers::BYTES as u64))
+            format!("reads of {} by the worker", kib(WorkerBuffer::BYTES as u64))
         }
         WaitDetection::Unavailable => {
             format!("reads of {} by the pool", kib(pool_read_bytes(traits.is_local, false)))

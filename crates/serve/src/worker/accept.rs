@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use fathom_files::FileIo;
 use fathom_io::Errno;
 use fathom_io::fault::point;
 use fathom_io::sys::release_freed_memory;
@@ -27,6 +28,7 @@ use super::flag_files::FlagFiles;
 use super::proxy_header::read_client_address;
 use super::refused::refuse_plaintext;
 use super::{Peer, Worker, WorkerPlan, http2};
+use crate::cache::FileCache;
 use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::SendfileQueue;
 use crate::conn::deadlines::{ConnectionCommand, ConnectionState, ConnectionTable, Timeouts};
@@ -35,8 +37,6 @@ use crate::conn::send_cost::SendCostEstimator;
 use crate::conn::transport::{InitialProtocol, Socket, Transport};
 use crate::date::DateCache;
 use crate::error::cause;
-use crate::files::FileIo;
-use crate::files::cache::FileCache;
 use crate::listen::Listener;
 use crate::log::{ErrorCategory, WorkerLogger};
 use crate::server::{ControlState, SendfilePolicy, ServerPhase, SharedState};
@@ -103,12 +103,8 @@ async fn work(params: WorkerParams) -> io::Result<()> {
     let plan = Arc::clone(&control.borrow_and_update().plan);
     let worker = Rc::new(Worker {
         number,
-        files: FileIo::new(
-            shared.model,
-            shared.pool.clone(),
-            ring.clone(),
-            SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always),
-        ),
+        files: FileIo::new(shared.model, shared.pool.clone(), ring.clone()),
+        send_costs: Rc::new(SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always)),
         body_queue: BodyQueue::default(),
         cache: FileCache::new(&shared.cache, shared.workers),
         shared,
@@ -164,11 +160,11 @@ async fn tick(worker: Rc<Worker>) {
         let is_burst_over = round % BURST_CHECK_TICKS == 0 && worker.burst.is_burst_over();
         if parked >= PARKED_TRIM_MIN || is_burst_over {
             parked = 0;
-            worker.files.buffers.sweep();
+            worker.files.sweep_buffers();
             release_freed_memory();
         }
         if worker.number == 0 {
-            worker.files.pool.read_buffers().sweep();
+            worker.files.pool().sweep();
             worker.shared.errors.sweep(Instant::now());
             worker.shared.listings.sweep();
         }
@@ -406,7 +402,7 @@ async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
     if !is_remote {
         socket.limit_unsent();
     }
-    let parts = SendfileQueue::new(Rc::clone(&state), Rc::clone(&worker.files.send_costs));
+    let parts = SendfileQueue::new(Rc::clone(&state), Rc::clone(&worker.send_costs));
     worker.connection_table.add(&state);
     let mut transport = Transport::new(socket, parts.clone(), Rc::clone(&state));
     // Read this before the PROXY header, which gives a Unix socket's peer an address. Unix sockets

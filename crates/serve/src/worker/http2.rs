@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use fathom_files::POOL_READ_BYTES;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
@@ -26,7 +27,6 @@ use crate::conn::chunk::Chunk;
 use crate::conn::deadlines::{ConnectionCommand, ConnectionState, RequestGuard};
 use crate::conn::send_budget::StreamCharge;
 use crate::conn::stall::StreamStall;
-use crate::files::POOL_READ_BYTES;
 use crate::log::ErrorCategory;
 
 /// The most bytes that a stream reads ahead of the socket.

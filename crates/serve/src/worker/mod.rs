@@ -24,16 +24,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use fathom_files::{FileError, FileIo};
 use tokio::sync::Notify;
 
 use crate::answer::FileRepresentations;
+use crate::cache::{CacheEntry, FileCache};
 use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::SendfileQueue;
 use crate::conn::deadlines::ConnectionTable;
 use crate::conn::send_budget::ConnectionSendBudget;
+use crate::conn::send_cost::SendCostEstimator;
 use crate::date::DateCache;
-use crate::files::cache::{CacheEntry, FileCache};
-use crate::files::{FileError, FileIo};
 use crate::log::{ErrorCategory, WorkerLogger};
 use crate::metrics::WorkerCounters;
 use crate::plan::{Plan, SitePlan};
@@ -51,6 +52,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<SharedState>,
     plan: RefCell<Rc<WorkerPlan>>,
     pub(crate) files: Rc<FileIo>,
+    pub(crate) send_costs: Rc<SendCostEstimator>,
     pub(crate) body_queue: BodyQueue,
     pub(crate) cache: FileCache<FileRepresentations>,
     pub(crate) flag_files: FlagFiles,

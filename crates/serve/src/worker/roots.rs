@@ -9,11 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fathom_files::pool::Resource;
+use fathom_files::{FileError, Root};
 use fathom_io::Errno;
 
 use super::Worker;
-use crate::files::pool::Resource;
-use crate::files::{FileError, Root, SiteRoot};
+use crate::site_root::SiteRoot;
 
 /// The most roots that one sweep checks without a request: more would keep an idle machine busy.
 const CHECKS_MAX: usize = 16;
@@ -76,7 +77,7 @@ impl Worker {
     async fn check_root(&self, followed: &Arc<SiteRoot>, client: u64) -> Result<(), FileError> {
         let resource = Resource::Device(followed.current().0.map_or(0, |root| root.dev));
         let followed = Arc::clone(followed);
-        Ok(self.files.pool.run(client, resource, move || followed.refresh()).await?)
+        Ok(self.files.pool().run(client, resource, move || followed.refresh()).await?)
     }
 
     /// Updates `view` from `followed` if another worker or the pool has found a change, and drops
@@ -123,7 +124,7 @@ impl Worker {
             return;
         }
         if let Some(look) = followed.begin_background_refresh() {
-            self.files.pool.spawn(Resource::Device(0), || look.run());
+            self.files.pool().spawn(Resource::Device(0), || look.run());
         }
     }
 }

@@ -5,13 +5,12 @@ use std::fs::File;
 use std::rc::Rc;
 use std::sync::mpsc;
 
+use fathom_files::pool::PoolLimits;
 use fathom_io::Errno;
-use fathom_io::beneath::Beneath;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 
 use super::*;
-use crate::config;
 use crate::listing::PAGE_ENTRIES;
 
 const LIMIT: usize = 64 << 20;
@@ -29,10 +28,9 @@ impl Fixture {
     fn new(files: usize) -> Self {
         let tree = tempfile::tempdir().unwrap();
         (0..files).for_each(|file| drop(File::create(tree.path().join(format!("file-{file:06}"))).unwrap()));
-        let beneath = Arc::new(Beneath::new(tree.path(), Links::Within).unwrap());
-        let opened = OpenFile::new(beneath.open(b".", LookupMode::Blocking).unwrap().unwrap(), None).unwrap();
-        let root = Root { beneath, dev: opened.meta.dev, number: 0, is_local: true };
-        let limits = config::PoolConfig { threads: 1, per_device: None, queue: 1000 };
+        let root = Root::open(tree.path(), Links::Within).unwrap();
+        let opened = OpenFile::new(root.beneath.open(b".", LookupMode::Blocking).unwrap().unwrap()).unwrap();
+        let limits = PoolLimits { threads: 1, per_device: 1, queue: 1000 };
         let context = JobContext { pool: ThreadPool::new(limits, 1, |_| ()), client: 1, limit: LIMIT };
         Self { _tree: tree, root, opened, listings: Rc::default(), context }
     }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use fathom_files::POOL_READ_BYTES;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use http::{Request, Response, request};
@@ -24,7 +25,6 @@ use crate::conn::deadlines::{ConnectionState, RequestGuard};
 use crate::conn::send_budget::{SMALL_BYTES, StreamCharge};
 use crate::conn::stall::StreamStall;
 use crate::conn::unacked::UnacknowledgedBytes;
-use crate::files::POOL_READ_BYTES;
 use crate::log::ErrorCategory;
 use crate::worker::connection::respond;
 use crate::worker::http2::complete_headers;

@@ -1,4 +1,4 @@
-//! The thread pool of `crates/serve` under shuttle: notification, start and end of threads, with
+//! The thread pool of `crates/files` under shuttle: notification, start and end of threads, with
 //! the pool's own job queue.
 //!
 //! The protocol uses SeqCst accesses, which shuttle models (loom would treat them as AcqRel and
@@ -8,14 +8,14 @@
 //! with.
 
 #[allow(dead_code)]
-#[path = "../../crates/serve/src/files/pool/futex_event.rs"]
+#[path = "../../crates/files/src/pool/futex_event.rs"]
 mod futex_event;
 #[allow(dead_code)]
-#[path = "../../crates/serve/src/files/pool/job_queue.rs"]
+#[path = "../../crates/files/src/pool/job_queue.rs"]
 mod job_queue;
 mod sync;
 #[allow(dead_code)]
-#[path = "../../crates/serve/src/files/pool/thread_demand.rs"]
+#[path = "../../crates/files/src/pool/thread_demand.rs"]
 mod thread_demand;
 
 use std::sync::PoisonError;

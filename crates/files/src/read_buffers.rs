@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
 
-use super::{FileError, POOL_READ_BYTES};
+use crate::{FileError, POOL_READ_BYTES};
 
 /// The maximum number of idle buffers.
 const KEPT: usize = 32;

@@ -4,28 +4,56 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use fathom_io::beneath::stat;
 use fathom_io::sys::stat_open_cached;
 use fathom_io::{Errno, FileTime, FileType, Meta};
+use rustix::io::retry_on_intr;
 
-use super::device_resource;
-use super::pool::ThreadPool;
-use crate::etag::SETTLING;
+use crate::FileError;
+use crate::pool::{Resource, ThreadPool};
+
+/// The time after a modification within which another modification may leave the same modification
+/// time: the tick of the coarsest filesystem clock, which is the 2 s of FAT. Other filesystems, and
+/// the kernel's own clock of a few milliseconds, are finer, but do not report their resolution.
+pub const SETTLING: Duration = Duration::from_secs(2);
 
 /// An open file with the metadata of that moment. Clones share the descriptor.
+///
+/// ```
+/// use std::fs::File;
+///
+/// use fathom_files::{FileChange, OpenFile};
+///
+/// let opened = OpenFile::new(File::open("Cargo.toml")?.into())?;
+/// let content = opened.read_whole()?;
+/// assert!(content.starts_with(b"[package]"));
+/// assert_eq!(opened.read_range(1, 7)?, b"package"[..]);
+/// assert_eq!(opened.change()?, FileChange::Unchanged);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct OpenFile {
+pub struct OpenFile {
     /// `None` after [`without_fd`](Self::without_fd): the content was read completely.
     file: Option<Arc<SharedFd>>,
-    pub(crate) meta: Meta,
+    /// The metadata, as of when the file was opened.
+    pub meta: Meta,
     /// The clock just before the metadata was read.
     opened_at: SystemTime,
 }
 
 impl OpenFile {
+    /// Reads the metadata of `file`.
+    ///
+    /// # Errors
+    /// As fstat(2).
+    pub fn new(file: OwnedFd) -> Result<Self, Errno> {
+        Self::with_closing_pool(file, None)
+    }
+
     /// Reads the metadata of `file`. A `closing_pool` closes the descriptor, for filesystems on
     /// which close(2) may wait.
-    pub(crate) fn new(file: OwnedFd, closing_pool: Option<ThreadPool>) -> Result<Self, Errno> {
+    pub(crate) fn with_closing_pool(file: OwnedFd, closing_pool: Option<ThreadPool>) -> Result<Self, Errno> {
         let opened_at = SystemTime::now();
         let meta = stat(file.as_fd())?;
         let closing_pool = closing_pool.map(|pool| (pool, meta.dev));
@@ -39,36 +67,104 @@ impl OpenFile {
 
     /// # Errors
     /// `BADF` after [`without_fd`](Self::without_fd).
+    #[inline]
     pub(crate) fn shared_fd(&self) -> Result<&Arc<SharedFd>, Errno> {
         self.file.as_ref().ok_or(Errno::BADF)
     }
 
+    /// Returns the descriptor.
+    ///
     /// # Errors
-    /// As [`shared_fd`](Self::shared_fd).
-    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
+    /// `BADF` if [`FileIo::fetch`](crate::FileIo::fetch) has read the content completely.
+    #[inline]
+    pub fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
         Ok(self.shared_fd()?.as_fd())
     }
 
     /// Returns the file type.
-    pub(crate) fn kind(&self) -> FileType {
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> FileType {
         FileType::from_mode(self.meta.mode)
     }
 
     /// Returns the length in bytes.
-    pub(crate) fn len(&self) -> u64 {
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> u64 {
         u64::try_from(self.meta.size).unwrap_or(0)
     }
 
+    /// Returns whether the length is zero.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the version of the content at open time.
-    pub(crate) fn version(&self) -> FileVersion {
+    #[inline]
+    #[must_use]
+    pub fn version(&self) -> FileVersion {
         FileVersion::of(&self.meta)
     }
 
     /// Returns whether the file had not changed for `time` at the moment `seen`.
-    pub(crate) fn is_settled(&self, seen: SystemTime, time: Duration) -> bool {
+    #[inline]
+    #[must_use]
+    pub fn is_settled(&self, seen: SystemTime, time: Duration) -> bool {
         let FileTime { sec, .. } = self.meta.mtime.max(self.meta.ctime);
         let since = seen.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         since.cast_signed().saturating_sub(sec) > time.as_secs().cast_signed()
+    }
+
+    /// Reads bytes from `offset` on into `bytes` and returns their number, which is zero at the end
+    /// of the file. May wait for the disk.
+    ///
+    /// # Errors
+    /// As pread(2), and as [`fd`](Self::fd).
+    #[inline]
+    pub fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
+        let fd = self.fd()?;
+        retry_on_intr(|| rustix::io::pread(fd, &mut *bytes, offset))
+    }
+
+    /// Reads the content. May wait for the disk.
+    ///
+    /// # Errors
+    /// [`FileError::Changed`] if the file has another content than when it was opened, and those of
+    /// [`read_at`](Self::read_at).
+    pub fn read_whole(&self) -> Result<Bytes, FileError> {
+        let mut bytes = vec![0; usize::try_from(self.len()).unwrap_or(usize::MAX)];
+        self.read_exactly(0, &mut bytes)?;
+        if self.is_same_content()? { Ok(bytes.into()) } else { Err(FileError::Changed) }
+    }
+
+    /// Reads `len` bytes from `offset` on. May wait for the disk.
+    ///
+    /// # Errors
+    /// As [`read_whole`](Self::read_whole), except that the file may have grown.
+    pub fn read_range(&self, offset: u64, len: usize) -> Result<Bytes, FileError> {
+        let mut bytes = vec![0; len];
+        self.fill(offset, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub(crate) fn fill(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
+        self.read_exactly(offset, bytes)?;
+        if self.change()? == FileChange::Content { Err(FileError::Changed) } else { Ok(()) }
+    }
+
+    fn read_exactly(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
+        let mut filled = 0;
+        while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match self.read_at(offset + filled as u64, room)? {
+                0 => return Err(FileError::Changed),
+                read => filled += read,
+            }
+        }
+        Ok(())
     }
 
     /// Compares the file's metadata with that of open time, as far as the kernel knows without
@@ -78,7 +174,10 @@ impl OpenFile {
     /// link(2), rename(2) and setxattr(2) set it as well. The kernel's change counter
     /// (`STATX_CHANGE_COOKIE`) would not tell these from a write either, and statx(2) does not
     /// expose it (as of Linux 6.18).
-    pub(crate) fn change(&self) -> Result<FileChange, Errno> {
+    ///
+    /// # Errors
+    /// As statx(2), and as [`fd`](Self::fd).
+    pub fn change(&self) -> Result<FileChange, Errno> {
         let now = stat_open_cached(self.fd()?)?;
         Ok(match now {
             _ if FileVersion::of(&now) == self.version() => FileChange::Unchanged,
@@ -89,13 +188,20 @@ impl OpenFile {
     }
 
     /// Returns whether the content is that of open time.
-    pub(crate) fn is_content_unchanged(&self) -> Result<bool, Errno> {
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    #[inline]
+    pub fn is_content_unchanged(&self) -> Result<bool, Errno> {
         Ok(matches!(self.change()?, FileChange::Unchanged | FileChange::Inode))
     }
 
     /// Returns whether bytes that were just read from the start of the file belong to the content
     /// at open time. An appended file passes if it was being written when it was opened.
-    pub(crate) fn is_same_content(&self) -> Result<bool, Errno> {
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub fn is_same_content(&self) -> Result<bool, Errno> {
         Ok(match self.change()? {
             FileChange::Unchanged | FileChange::Inode => true,
             FileChange::Grown => self.may_be_growing(),
@@ -124,12 +230,13 @@ pub(crate) struct SharedFd {
 impl Drop for SharedFd {
     fn drop(&mut self) {
         if let (Some((pool, dev)), Some(file)) = (self.closing_pool.take(), self.file.take()) {
-            pool.spawn(device_resource(dev), move || drop(file));
+            pool.spawn(Resource::Device(dev), move || drop(file));
         }
     }
 }
 
 impl AsFd for SharedFd {
+    #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_ref().expect("`file` is `Some` until the value is dropped").as_fd()
     }
@@ -137,7 +244,7 @@ impl AsFd for SharedFd {
 
 /// The change of a file since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileChange {
+pub enum FileChange {
     /// No change.
     Unchanged,
     /// The inode changed, not the content: mode, owner, links, attributes, atime.
@@ -150,7 +257,7 @@ pub(crate) enum FileChange {
 
 /// The identity of a file's content: a new content or another file has another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileVersion {
+pub struct FileVersion {
     dev: u64,
     ino: u64,
     size: i64,
@@ -161,7 +268,9 @@ pub(crate) struct FileVersion {
 impl FileVersion {
     /// Returns the version of a file with the metadata `meta`. The ctime is part of it: programs
     /// can set the mtime back, but not the ctime.
-    pub(crate) fn of(meta: &Meta) -> Self {
+    #[inline]
+    #[must_use]
+    pub fn of(meta: &Meta) -> Self {
         let Meta { dev, ino, size, mtime, ctime, .. } = *meta;
         Self { dev, ino, size, mtime, ctime }
     }
@@ -176,7 +285,7 @@ mod tests {
     fn rewritten(before: u64, bytes: &[u8]) -> bool {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, b"first").unwrap();
-        let mut opened = OpenFile::new(std::fs::File::open(&file).unwrap().into(), None).unwrap();
+        let mut opened = OpenFile::new(std::fs::File::open(&file).unwrap().into()).unwrap();
         let then = opened.meta.mtime.sec - before.cast_signed();
         (opened.meta.mtime.sec, opened.meta.ctime.sec) = (then, then);
         std::fs::write(&file, bytes).unwrap();

@@ -5,19 +5,22 @@
 //! have been replaced, changed or removed. A body is cached with the version it belongs to, and is
 //! dropped with it. Lookup errors are cached as well.
 
+mod admission;
+mod small_body;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
+use fathom_files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING, WorkerBuffer};
 use fathom_io::Errno;
 
-use super::admission::AdmissionFilter;
-use super::open_file::FileChange;
-use super::{BodySource, FetchedFile, FileError, FileIo, OpenFile, Root, SmallBody, is_forbidden};
 use crate::config;
-use crate::conn::chunk::WorkerBuffers;
-use crate::etag::SETTLING;
+use crate::log::BodySource;
+use admission::AdmissionFilter;
+
+pub(crate) use small_body::SmallBody;
 
 /// The cached result of a lookup: the open file or the error, and the values of type `T` derived
 /// from it.
@@ -121,7 +124,7 @@ impl<T: Default> FileCache<T> {
     /// A body longer than a pooled buffer is read completely only if the entry is cached already.
     pub(crate) fn admits_body(&self, entry: &CacheEntry<T>, len: u64) -> bool {
         let most = self.limits.body_bytes.min(self.limits.bytes / 4) as u64;
-        self.limits.files > 0 && len <= most && (len <= WorkerBuffers::BYTES as u64 || entry.cached.get())
+        self.limits.files > 0 && len <= most && (len <= WorkerBuffer::BYTES as u64 || entry.cached.get())
     }
 
     /// Returns how long an entry is used without revalidation; `None` if nothing is cached.
@@ -232,7 +235,10 @@ impl<T: Default> FileCache<T> {
             return Ok((body.clone(), BodySource::Cache));
         }
         let opened = entry.result.as_ref().map_err(|errno| *errno)?;
-        let (bytes, source) = Box::pin(files.read_small_body(opened, client)).await?;
+        let (bytes, source) = match files.read_small_nowait(opened)? {
+            Some(bytes) => (bytes, BodySource::Hit),
+            None => (Box::pin(files.read_small_by_pool(opened, client)).await?, BodySource::Pool),
+        };
         if !self.admits_body(entry, opened.len()) || !entry.cached.get() {
             return Ok((bytes.into(), source));
         }
@@ -318,4 +324,11 @@ fn cacheable<T>(result: Result<T, FileError>) -> Result<Result<T, Errno>, FileEr
         Err(FileError::System(errno)) if is_forbidden(errno) => Ok(Err(errno)),
         Err(failure) => Err(failure),
     }
+}
+
+/// Returns whether an error means that a file exists and may not be served. The file may not be
+/// opened (`EPERM` is the error of a security module, or of a device that a control group
+/// withholds), it is a socket, or it is a device without a driver.
+pub(crate) fn is_forbidden(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV)
 }

@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fathom_io::beneath::{Beneath, LookupMode};
 use fathom_io::{Errno, FileType, Model};
-use rustix::io::retry_on_intr;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use super::open_file::FileChange;
-use super::pool::ThreadPool;
-use super::{FileError, FileIo, FileVersion, OpenFile, Root, device_resource};
-use crate::conn::chunk::WorkerBuffers;
+use crate::pool::{Resource, ThreadPool};
+use crate::worker_buffers::WorkerBuffer;
+use crate::{FileError, FileIo, FileVersion, OpenFile, Root};
 
 /// An open on the worker that took longer has waited, whatever the kernel promised.
 const SLOW_OPEN: Duration = Duration::from_micros(500);
@@ -25,10 +23,12 @@ const SLOW_OPENS: u32 = 3;
 
 /// A file that was opened, perhaps with its content.
 #[derive(Clone, Debug)]
-pub(crate) struct FetchedFile {
-    pub(crate) opened: OpenFile,
-    /// The content of a small regular file, if the opening call read it as well.
-    pub(crate) body: Option<Bytes>,
+pub struct FetchedFile {
+    /// The file.
+    pub opened: OpenFile,
+    /// The content of a small regular file, if the opening call read it as well. Then `opened` may
+    /// have no descriptor.
+    pub body: Option<Bytes>,
 }
 
 /// The root's number, and the path below the root.
@@ -47,17 +47,24 @@ struct PendingOpen {
 }
 
 impl FileIo {
-    /// Opens `path` below `root`, queued as a job of `client`. Small files may come with their
-    /// content.
-    pub(crate) async fn fetch(
+    /// Opens `path` below `root`, queued as a job of `client` if the pool opens it. Small files may
+    /// come with their content. Concurrent calls for one path share an open.
+    ///
+    /// # Errors
+    /// [`FileError::System`] as [`Beneath::open`]; [`FileError::Busy`] if the queue of the pool is
+    /// full.
+    ///
+    /// # Panics
+    /// With [`Model::Auto`] and [`Model::Nowait`] outside of a runtime with local tasks.
+    pub async fn fetch(
         self: &Rc<Self>,
         root: &Root,
         path: &[u8],
         client: u64,
     ) -> Result<FetchedFile, FileError> {
-        match self.model {
+        match self.model() {
             Model::Sync | Model::Sendfile => fetched(open(&root.beneath, path, LookupMode::Blocking, None)?),
-            Model::Tokio => open_by_tokio(&self.pool, root, path).await,
+            Model::Tokio => open_by_tokio(self.pool(), root, path).await,
             Model::Pool => self.fetch_by_pool(root, path, client).await,
             Model::Uring(_) => self.open_by_ring(root, path, client).await,
             _ => match self.open_nowait(root, path)? {
@@ -72,7 +79,7 @@ impl FileIo {
             Some(ring) => match ring.open(&root.beneath, path).await {
                 // The ring only has openat2(2), which cannot follow an absolute link below a root.
                 Err(Errno::XDEV) => self.fetch_by_pool(root, path, client).await,
-                file => fetched(Some(OpenFile::new(file?, self.closing_pool(root))?)),
+                file => fetched(Some(OpenFile::with_closing_pool(file?, self.closing_pool(root))?)),
             },
             None => self.fetch_by_pool(root, path, client).await,
         }
@@ -92,7 +99,7 @@ impl FileIo {
 
     /// Returns the pool that closes files below `root`, where close(2) may wait.
     fn closing_pool(&self, root: &Root) -> Option<ThreadPool> {
-        (!root.is_local).then(|| self.pool.clone())
+        (!root.is_local).then(|| self.pool().clone())
     }
 
     async fn fetch_coalesced(
@@ -120,7 +127,7 @@ impl FileIo {
         let (files, completing) = (Rc::clone(self), Rc::clone(&pending));
         spawn_local(async move {
             // Also a panic completes the open: other requests wait for it.
-            let result = files.pool.contain(files.fetch_by_pool(&root, &key.1, client)).await;
+            let result = files.pool().contain(files.fetch_by_pool(&root, &key.1, client)).await;
             files.pending_opens.0.borrow_mut().remove(&key);
             // Only this task sets the result.
             let _first = completing.result.set(result);
@@ -130,12 +137,11 @@ impl FileIo {
     }
 
     /// Returns the version of the file that `path` below `root` resolves to now.
-    pub(crate) async fn version(
-        &self,
-        root: &Root,
-        path: &[u8],
-        client: u64,
-    ) -> Result<FileVersion, FileError> {
+    ///
+    /// # Errors
+    /// [`FileError::System`] as [`Beneath::stat`]; [`FileError::Busy`] if the queue of the pool is
+    /// full.
+    pub async fn version(&self, root: &Root, path: &[u8], client: u64) -> Result<FileVersion, FileError> {
         if root.is_local
             && let Some(meta) = root.beneath.stat(path, LookupMode::Cached)?
         {
@@ -143,15 +149,15 @@ impl FileIo {
         }
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
         let stat = move || beneath.stat(&path, LookupMode::Blocking);
-        let meta = self.pool.run(client, device_resource(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
+        let meta = self.pool().run(client, Resource::Device(root.dev), stat).await??.ok_or(Errno::AGAIN)?;
         Ok(FileVersion::of(&meta))
     }
 
     async fn fetch_by_pool(&self, root: &Root, path: &[u8], client: u64) -> Result<FetchedFile, FileError> {
         let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
         let closing_pool = self.closing_pool(root);
-        self.pool
-            .run(client, device_resource(root.dev), move || open_and_read(&beneath, &path, closing_pool))
+        self.pool()
+            .run(client, Resource::Device(root.dev), move || open_and_read(&beneath, &path, closing_pool))
             .await?
     }
 }
@@ -167,7 +173,7 @@ fn open(
     mode: LookupMode,
     closing_pool: Option<ThreadPool>,
 ) -> Result<Option<OpenFile>, Errno> {
-    beneath.open(path, mode)?.map(|file| OpenFile::new(file, closing_pool)).transpose()
+    beneath.open(path, mode)?.map(|file| OpenFile::with_closing_pool(file, closing_pool)).transpose()
 }
 
 /// Opens a file on a pool thread and reads a small one: all calls that one request is likely to
@@ -191,43 +197,12 @@ fn try_open_and_read(
 ) -> Result<FetchedFile, FileError> {
     let fetched = fetched(open(beneath, path, LookupMode::Blocking, closing_pool)?)?;
     let opened = &fetched.opened;
-    if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffers::BYTES as u64 {
-        let body = Some(read_whole(opened)?);
+    if opened.kind() == FileType::Regular && opened.len() <= WorkerBuffer::BYTES as u64 {
+        let body = Some(opened.read_whole()?);
         // close(2) may wait as well, and this thread may wait.
         return Ok(FetchedFile { opened: fetched.opened.without_fd(), body });
     }
     Ok(fetched)
-}
-
-/// Reads the content of a small file.
-pub(super) fn read_whole(opened: &OpenFile) -> Result<Bytes, FileError> {
-    let mut bytes = vec![0; usize::try_from(opened.len()).unwrap_or(usize::MAX)];
-    read_exactly(opened, 0, &mut bytes)?;
-    if opened.is_same_content()? { Ok(bytes.into()) } else { Err(FileError::Changed) }
-}
-
-/// Reads `len` bytes from `offset` on.
-pub(super) fn read_range(opened: &OpenFile, offset: u64, len: usize) -> Result<Bytes, FileError> {
-    let mut bytes = vec![0; len];
-    fill(opened, offset, &mut bytes)?;
-    Ok(bytes.into())
-}
-
-/// Fills `bytes` from `offset` on.
-pub(super) fn fill(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
-    read_exactly(opened, offset, bytes)?;
-    if opened.change()? == FileChange::Content { Err(FileError::Changed) } else { Ok(()) }
-}
-
-fn read_exactly(opened: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<(), FileError> {
-    let (fd, mut filled) = (opened.fd()?, 0);
-    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match retry_on_intr(|| rustix::io::pread(fd, &mut *room, offset + filled as u64))? {
-            0 => return Err(FileError::Changed),
-            read => filled += read,
-        }
-    }
-    Ok(())
 }
 
 /// Opens a file as `tokio::fs` does: one hand-off to open, one for the metadata. `tokio::fs` has no
@@ -236,7 +211,7 @@ async fn open_by_tokio(pool: &ThreadPool, root: &Root, path: &[u8]) -> Result<Fe
     let (beneath, path) = (Arc::clone(&root.beneath), path.to_vec());
     let open = move || beneath.open(&path, LookupMode::Blocking);
     let file = spawn_blocking_call(pool, open).await?.ok_or(Errno::AGAIN)?;
-    let opened = spawn_blocking_call(pool, move || OpenFile::new(file, None)).await?;
+    let opened = spawn_blocking_call(pool, move || OpenFile::with_closing_pool(file, None)).await?;
     Ok(FetchedFile { opened, body: None })
 }
 

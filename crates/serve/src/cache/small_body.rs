@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fathom_io::sys::SealedMemory;
 
-use super::read::SENDFILE_BYTES_MIN;
+use crate::conn::chunk::SENDFILE_BYTES_MIN;
 
 /// The content of a small file. Clones share the memory.
 #[derive(Clone, Debug)]

@@ -18,12 +18,12 @@ const PAGE_BYTES: u64 = 4096;
 
 /// One device, with what this worker has learnt of it.
 #[derive(Debug)]
-pub(crate) struct Device {
+pub struct Device {
     dev: u64,
     /// All files are in memory, so no read waits.
     pub(crate) in_memory: bool,
     /// Reads involve only the kernel and a block device, no server.
-    pub(crate) is_local: bool,
+    pub is_local: bool,
     /// Whether `RWF_NOWAIT` works here; true until a read is refused.
     pub(crate) supports_nowait: Cell<bool>,
     /// Whether cachestat(2) works here; true until a call fails.
@@ -49,7 +49,8 @@ impl Device {
 
     /// Returns whether the page cache holds `bytes` bytes of `file` from `offset` on; false if the
     /// kernel cannot tell.
-    pub(crate) fn has_cached(&self, file: BorrowedFd<'_>, offset: u64, bytes: u64) -> bool {
+    #[must_use]
+    pub fn has_cached(&self, file: BorrowedFd<'_>, offset: u64, bytes: u64) -> bool {
         if self.in_memory {
             return true;
         }
@@ -68,7 +69,9 @@ impl Device {
 }
 
 /// Returns whether all files of a filesystem with this magic number are in memory.
-pub(crate) fn is_in_memory(magic: i64) -> bool {
+#[inline]
+#[must_use]
+pub fn is_in_memory(magic: i64) -> bool {
     matches!(magic, TMPFS | RAMFS)
 }
 

@@ -33,8 +33,7 @@ use tokio::sync::oneshot;
 use job_queue::JobQueue;
 use thread_demand::ThreadDemand;
 
-use super::read_buffers::ReadBuffers;
-use crate::config;
+use crate::read_buffers::ReadBuffers;
 
 /// The time that an idle thread waits for a job before it ends.
 const IDLE: Duration = Duration::from_secs(10);
@@ -59,7 +58,8 @@ const SLICE: Duration = Duration::from_micros(100);
 
 /// The resource that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Resource {
+#[non_exhaustive]
+pub enum Resource {
     /// A device, by `st_dev`.
     Device(u64),
     /// Processor time: compression, password hashing, rendering of listings.
@@ -71,11 +71,11 @@ pub(crate) enum Resource {
 
 /// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QueueFull;
+struct QueueFull;
 
 /// The reason why a call has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallError {
+pub enum CallError {
     /// The queue is full.
     QueueFull,
     /// The call panicked.
@@ -113,18 +113,40 @@ impl PanicHandler {
     }
 }
 
+/// The limits of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// The most threads. They are started on demand.
+    pub threads: usize,
+    /// The most threads that wait for one device.
+    pub per_device: usize,
+    /// The most jobs that wait for a thread. A further job is refused.
+    pub queue: usize,
+}
+
 /// The load of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PoolLoad {
+pub struct PoolLoad {
     /// The number of jobs that no thread has taken.
-    pub(crate) queued: usize,
+    pub queued: usize,
     /// The number of threads.
-    pub(crate) threads: usize,
+    pub threads: usize,
 }
 
 /// A handle of the pool. Clones share the threads, which end with the last handle.
+///
+/// ```
+/// use fathom_files::pool::{CallError, PoolLimits, Resource, ThreadPool};
+///
+/// let limits = PoolLimits { threads: 4, per_device: 3, queue: 100 };
+/// let pool = ThreadPool::new(limits, 1, |_panic| eprintln!("a call panicked"));
+/// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// let (client, device) = (1, Resource::Device(0));
+/// assert_eq!(runtime.block_on(pool.run(client, device, || 6 * 7)), Ok(42));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct ThreadPool(Arc<PoolOwner>);
+pub struct ThreadPool(Arc<PoolOwner>);
 
 #[derive(Debug)]
 struct PoolOwner(Arc<PoolShared>);
@@ -140,7 +162,7 @@ impl Drop for PoolOwner {
 /// preempted it.
 #[derive(Debug)]
 struct PoolShared {
-    limits: config::PoolConfig,
+    limits: PoolLimits,
     cpus: usize,
     sender: Sender<(u64, PoolJob)>,
     /// Jobs that are not in `jobs` yet, with their client.
@@ -166,8 +188,9 @@ impl fmt::Debug for PoolJob {
 impl ThreadPool {
     /// Creates a pool without threads. At most `cpus` jobs for [`Resource::Cpu`] run at a time.
     /// `on_panic` is called with the payload of a call's panic.
-    pub(crate) fn new(
-        limits: config::PoolConfig,
+    #[must_use]
+    pub fn new(
+        limits: PoolLimits,
         cpus: usize,
         on_panic: impl Fn(&(dyn Any + Send)) + Send + Sync + 'static,
     ) -> Self {
@@ -187,8 +210,12 @@ impl ThreadPool {
     }
 
     /// Runs `call`, which waits for `on`, on a pool thread, queued as a job of `client`. Returns
-    /// its result. Dropping the future does not cancel the call.
-    pub(crate) async fn run<T: Send + 'static>(
+    /// its result. Dropping the future does not cancel the call. Clients with queued jobs take
+    /// turns.
+    ///
+    /// # Errors
+    /// [`CallError::QueueFull`], and [`CallError::Panicked`] after `on_panic` has returned.
+    pub async fn run<T: Send + 'static>(
         &self,
         client: u64,
         on: Resource,
@@ -209,7 +236,7 @@ impl ThreadPool {
 
     /// Runs `call` on a pool thread without waiting for it. If the queue is full, `call` is dropped
     /// on this thread.
-    pub(crate) fn spawn(&self, on: Resource, call: impl FnOnce() + Send + 'static) {
+    pub fn spawn(&self, on: Resource, call: impl FnOnce() + Send + 'static) {
         let run = Box::new(move |on_panic: &PanicHandler| {
             let _reported = on_panic.catch(call);
         });
@@ -236,8 +263,14 @@ impl ThreadPool {
         &self.0.0.read_buffers
     }
 
+    /// Frees the idle buffers that pool threads read into, if none was used since the last call.
+    pub fn sweep(&self) {
+        self.0.0.read_buffers.sweep();
+    }
+
     /// Returns the load of the pool.
-    pub(crate) fn load(&self) -> PoolLoad {
+    #[must_use]
+    pub fn load(&self) -> PoolLoad {
         let demand = &self.0.0.demand;
         PoolLoad { queued: demand.queued(), threads: demand.threads() }
     }
@@ -317,9 +350,9 @@ impl PoolShared {
 
     fn limit(&self, on: Resource) -> usize {
         match on {
-            Resource::Device(_) => self.limits.per_device(),
+            Resource::Device(_) => self.limits.per_device,
             Resource::Cpu => self.cpus.max(1),
-            Resource::Listing(_) => self.cpus.max(LISTINGS_MIN).min(self.limits.per_device()),
+            Resource::Listing(_) => self.cpus.max(LISTINGS_MIN).min(self.limits.per_device),
         }
     }
 }
@@ -339,19 +372,20 @@ fn yield_after_slice(yielded: Duration) -> Duration {
 /// A limit on the processor time of a long call between two yields, so that no worker waits for the
 /// end of the call.
 #[derive(Debug)]
-pub(crate) struct TimeSlice {
+pub struct TimeSlice {
     yielded: Duration,
 }
 
 impl TimeSlice {
     /// Starts the first slice. Call it on the thread that runs the call.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn start() -> Self {
         Self { yielded: thread_cpu_time() }
     }
 
     /// Yields if the slice is used up. Costs a system call (clock_gettime(2) of the thread): call
     /// it every few microseconds of work.
-    pub(crate) fn check(&mut self) {
+    pub fn check(&mut self) {
         self.yielded = yield_after_slice(self.yielded);
     }
 }
@@ -376,7 +410,7 @@ mod tests {
     const DISK: Resource = Resource::Device(1);
 
     fn pool(threads: usize, per_device: usize, queue: usize) -> ThreadPool {
-        ThreadPool::new(config::PoolConfig { threads, per_device: Some(per_device), queue }, 1, |_| ())
+        ThreadPool::new(PoolLimits { threads, per_device, queue }, 1, |_| ())
     }
 
     /// Occupies a thread until the returned sender is dropped.
@@ -463,7 +497,7 @@ mod tests {
     fn what_a_call_returned_arrives_and_a_panic_is_survived() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (reports, reported) = mpsc::channel();
-        let limits = config::PoolConfig { threads: 1, per_device: Some(1), queue: 10 };
+        let limits = PoolLimits { threads: 1, per_device: 1, queue: 10 };
         let pool = ThreadPool::new(limits, 1, move |payload| {
             reports.send(fathom_io::threads::panic_message(payload).to_owned()).unwrap();
         });

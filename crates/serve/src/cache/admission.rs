@@ -1,6 +1,5 @@
 //! The admission filter of the file cache: a path is cached from its second request on, because an
-//! entry
-//! that is used once would only evict others.
+//! entry that is used once would only evict others.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
