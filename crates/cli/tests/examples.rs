@@ -4,9 +4,11 @@
 #[allow(unused_imports, reason = "some of what it offers is for other tests")]
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 
 use support::Tree;
 use support::program::Program;
@@ -105,9 +107,16 @@ help_works! {
     examples_of_io_work: ["io"],
 }
 
-/// Runs each command as it is written, and checks its status and that it prints something.
+/// The commands that a test of this program runs or has run: documents repeat one another.
+static TAKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Runs each command as it is written, unless another test does, and checks its status and that it
+/// prints something.
 fn check(lines: Vec<String>) {
     for line in lines {
+        if !TAKEN.lock().expect("no holder panics").insert(line.clone()) {
+            continue;
+        }
         let home = Tree::parse(HOME);
         if line.starts_with("fathom query") && !duckdb_works() {
             support::skip("needs DuckDB in PATH for the examples of fathom query");
