@@ -18,7 +18,7 @@ use crate::number::{self, NumberError};
 /// assert_eq!(written(BlockSize::KIBIBYTES, 1025), "2");
 /// assert_eq!(written(BlockSize::HUMAN, 1025), "1.1K");
 /// assert_eq!(written(BlockSize::parse(b"MB").unwrap(), 2_000_000), "2MB");
-/// assert_eq!(BlockSize::parse(b"1Q"), Err(BlockSizeError::TooLarge));
+/// assert_eq!(BlockSize::parse(b"1x"), Err(BlockSizeError::BadSuffix));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize {
