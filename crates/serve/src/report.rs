@@ -21,6 +21,22 @@ use crate::plan::{links, open_cause, split_root};
 use crate::server::workers;
 
 /// The report on one site.
+///
+/// ```
+/// use fathom_serve::Config;
+/// use fathom_serve::report::Report;
+///
+/// let config = Config::from_toml("[site]\nroot = 'src'")?;
+/// let report = Report::new(&config.site, &config)?;
+/// assert_eq!(report.root, std::path::Path::new("src"));
+/// for (model, state) in &report.models {
+///     match state {
+///         Ok(description) => println!("{model}: {description}"),
+///         Err(reason) => println!("{model} cannot run: {reason}"),
+///     }
+/// }
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The directory that is served.

@@ -46,6 +46,18 @@ fn key_error(path: &Path, cause: impl Into<BoxedCause>) -> Error {
 type BoxedCause = Box<dyn std::error::Error + Send + Sync>;
 
 /// The TLS configuration of new connections, which a reload replaces.
+///
+/// ```
+/// use fathom_serve::config::TlsConfig;
+/// use fathom_serve::tls::ReloadableTls;
+///
+/// let files = TlsConfig { self_signed: true, ..TlsConfig::default() };
+/// let (tls, warnings) = ReloadableTls::load(&files)?;
+/// assert_eq!(warnings.len(), 1, "no client knows the certificate");
+/// assert_eq!(tls.current().alpn_protocols, [&b"h2"[..], b"http/1.1", b"http/1.0"]);
+/// tls.reload()?;
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ReloadableTls {
     files: config::TlsConfig,

@@ -184,6 +184,30 @@ impl TableBuffer for ChangesBuffer {
 
 /// A Parquet file of changes that is being written. It is removed unless [`ChangeTable::finish`] is
 /// called.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use fathom_inventory::diff::{ChangeTable, DiffOptions, Sides, diff};
+/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_inventory::store::Inventory;
+///
+/// let temp = tempfile::tempdir()?;
+/// let [inventory, out] = ["src.inv", "changes.parquet"].map(|name| temp.path().join(name));
+/// scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &inventory, &mut ())?;
+/// let inventory = Inventory::open(&inventory)?;
+///
+/// let mut table = ChangeTable::create(&out)?;
+/// let mut failed = None;
+/// let options = DiffOptions { below: None, scratch: temp.path().to_owned() };
+/// diff(&Sides { old: &inventory, new: &inventory }, &options, &mut |change| {
+///     failed = table.push(change).err();
+///     if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// })?;
+/// assert!(failed.is_none() && !out.exists());
+/// table.finish()?;
+/// assert!(out.exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ChangeTable {
     /// The final path of the file; `None` for a stream.
     out: Option<PathBuf>,

@@ -183,6 +183,21 @@ pub fn scan(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<Scan
 /// # Errors
 /// As [`scan()`]; if there is nothing to resume and `scan` has no roots; or if it contradicts the
 /// options of the earlier run.
+///
+/// ```
+/// use std::time::Duration;
+/// use fathom_inventory::scan::{Scan, resume, scan};
+///
+/// let temp = tempfile::tempdir()?;
+/// let out = temp.path().join("src.inv");
+/// let deadline = Some(Duration::ZERO);
+/// let options = Scan { roots: vec![c"src".into()], deadline, ..Scan::default() };
+/// assert!(!scan(&options, &out, &mut ())?.summary.complete);
+/// // The roots are in the inventory.
+/// let outcome = resume(&Scan::default(), &out, &mut ())?;
+/// assert!(outcome.summary.complete && outcome.manifest.entries > 50);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn resume(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<ScanOutcome, Error> {
     let Some(part) = PartDir::reopen(out, observer)? else {
         let (journal, earlier) = new_journal_at(scan, out)?;

@@ -47,6 +47,24 @@ pub enum AuthDecision {
 }
 
 /// The users of a site. Loading them again forgets recent verifications.
+///
+/// ```
+/// use fathom_serve::auth::{AuthDecision, Authenticator};
+/// use fathom_serve::config::AuthConfig;
+///
+/// // The password is `secret`.
+/// let hash = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW".to_string();
+/// let users = [("ada".to_string(), hash)].into();
+/// let users = Authenticator::load(&AuthConfig { users, ..AuthConfig::default() }, "site.auth")?;
+/// assert_eq!(users.challenge(), "Basic realm=\"restricted\", charset=\"UTF-8\"");
+/// assert!(matches!(users.begin(None), AuthDecision::Missing));
+/// // The credentials are `ada:secret` in base64 (RFC 7617, section 2).
+/// let AuthDecision::Verify(check) = users.begin(Some(b"Basic YWRhOnNlY3JldA==")) else {
+///     panic!("the first request is verified");
+/// };
+/// assert_eq!(check.run().as_deref(), Some("ada"));
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Authenticator {
     state: Arc<AuthState>,

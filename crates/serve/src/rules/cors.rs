@@ -35,7 +35,28 @@ const EXPOSED: [&str; 8] = [
     "Retry-After",
 ];
 
-/// The compiled CORS rules of a site.
+/// The compiled CORS rules of a site (the Fetch standard, section 3.3).
+///
+/// ```
+/// use fathom_serve::config::CorsConfig;
+/// use fathom_serve::rules::cors::CorsRules;
+/// use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ORIGIN, VARY};
+/// use http::{HeaderMap, Method};
+///
+/// let origins = vec!["https://a.example".to_string()];
+/// let cors = CorsConfig { origins, ..CorsConfig::default() };
+/// let rules = CorsRules::new(&cors, "site")?;
+/// let mut request = HeaderMap::new();
+/// request.insert(ORIGIN, "https://a.example".parse().unwrap());
+/// let mut response = HeaderMap::new();
+/// assert!(!rules.evaluate(&Method::GET, &request, &mut response), "no preflight");
+/// assert_eq!(response[ACCESS_CONTROL_ALLOW_ORIGIN], "https://a.example");
+/// assert_eq!(response[VARY], "origin");
+/// // An error names the key.
+/// let error = CorsRules::new(&CorsConfig::default(), "site").unwrap_err();
+/// assert_eq!(error.thing(), "site.cors.origins");
+/// # Ok::<(), fathom_serve::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CorsRules {
     /// The allowed origins; `None` for all.

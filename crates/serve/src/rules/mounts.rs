@@ -5,6 +5,17 @@
 use crate::config::MountConfig;
 
 /// The paths of a site's mounts, the longest first.
+///
+/// ```
+/// use fathom_serve::config::MountConfig;
+/// use fathom_serve::rules::mounts::MountTable;
+///
+/// let mount = |path: &str| MountConfig { path: path.to_string(), ..MountConfig::default() };
+/// let table = MountTable::new(&[mount("/docs"), mount("/docs/api")]);
+/// assert_eq!(table.find(b"docs/a.html"), Some((0, 5)));
+/// assert_eq!(table.find(b"docs/api/a.html"), Some((1, 9)));
+/// assert_eq!(table.find(b"index.html"), None);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct MountTable(Vec<(Box<[u8]>, usize)>);
 
