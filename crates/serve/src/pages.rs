@@ -161,7 +161,7 @@ pub fn unlisted(index: &[Vec<u8>]) -> String {
         }
     }
     out.push_str(
-        ", and lists of directories are off. Whoever runs this server can turn them on:</p>\n\
+        ", and lists of directories are off. The server's operator can turn them on:</p>\n\
          <pre>fathom serve --listing</pre>\n</main>\n",
     );
     out.push_str(CLOSE);

@@ -185,9 +185,7 @@ fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Option<String>), 
         .iter()
         .any(|mark| contains(&pem, mark))
     {
-        return Err(error(
-            "it is encrypted, and nobody is there to type its password ('openssl pkey' decrypts it)",
-        ));
+        return Err(error("it is encrypted, and a server asks for no password ('openssl pkey' decrypts it)"));
     }
     let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|cause| match cause {
         PemError::NoItemsFound => error("the file has no private key (PEM)"),
@@ -218,7 +216,7 @@ fn check_pair(
             (false, _) => {}
             (true, 0) => return Ok(()),
             (true, _) => {
-                let order = "its order is wrong: the server's own certificate has to be the first, then whoever signed it";
+                let order = "its order is wrong: the server's own certificate has to be the first, then its issuer's";
                 return Err(certificate_error(certificate_path, order));
             }
         }

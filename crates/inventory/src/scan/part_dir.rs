@@ -120,7 +120,7 @@ impl PartDir {
         if is_unused(&self.directory).map_err(failed)? {
             return Ok(PartState::Nothing);
         }
-        let why = "it has no journal, so nothing says what is in it: remove it, and begin again";
+        let why = "it has no journal, so its contents are unknown: remove it, and begin again";
         Err(Error::new(Op::Resume, &self.directory, why))
     }
 

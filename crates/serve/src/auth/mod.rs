@@ -291,7 +291,7 @@ mod tests {
         let hash = |name: &str| {
             let authenticator = authenticator();
             let AuthDecision::Verify(check) = authenticator.begin(Some(&header(name, "x"))) else {
-                panic!("nobody is known")
+                panic!("no user is known")
             };
             let (user, hash) = check.candidate();
             assert_eq!(user, None);

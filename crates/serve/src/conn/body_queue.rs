@@ -203,7 +203,7 @@ mod tests {
         body_queue.use_slot();
         assert!(body_queue.poll_slot(&mut called, &mut cx).is_pending());
         look();
-        assert!(body_queue.poll_slot(&mut first, &mut cx).is_ready(), "nobody waits");
+        assert!(body_queue.poll_slot(&mut first, &mut cx).is_ready(), "the queue is free");
         body_queue.requeue(&mut first, &mut cx);
         assert!(
             body_queue.poll_slot(&mut called, &mut cx).is_ready(),

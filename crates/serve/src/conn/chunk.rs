@@ -335,7 +335,7 @@ mod tests {
         (&ours).write_all(b"x").unwrap();
         assert_eq!(send(&|segment| Ok(segment.bytes)).unwrap(), 1);
         assert!(send(&|_| Ok(1)).is_err());
-        assert!(!segments.is_acknowledged().unwrap(), "nobody has taken it");
+        assert!(!segments.is_acknowledged().unwrap(), "the client has not taken it");
         theirs.read_exact(&mut [0]).unwrap();
         assert!(segments.is_acknowledged().unwrap());
         assert!(segments.0.socket.borrow().is_none(), "its descriptor is kept");

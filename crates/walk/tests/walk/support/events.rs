@@ -16,6 +16,9 @@ use fathom_walk::{
 
 use super::record::{enter_line, failure_line, item_line};
 
+/// A directory or root: the index of its root, and its path.
+type Key = (usize, Vec<u8>);
+
 /// The last call about a directory or root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -29,10 +32,10 @@ enum Stage {
 struct EventLog {
     lines: Vec<String>,
     /// The stages by root and path.
-    stages: HashMap<(usize, Vec<u8>), Stage>,
+    stages: HashMap<Key, Stage>,
     /// Number of directories in this one that are not done.
-    below: HashMap<(usize, Vec<u8>), usize>,
-    broken: HashMap<(usize, Vec<u8>), String>,
+    below: HashMap<Key, usize>,
+    broken: HashMap<Key, String>,
     failures: u64,
 }
 
@@ -40,7 +43,7 @@ struct EventLog {
 #[derive(Clone, Default)]
 pub(crate) struct EventRecorder(Arc<Mutex<EventLog>>);
 
-fn key(node: &Node) -> (usize, Vec<u8>) {
+fn key(node: &Node) -> Key {
     let mut path = Vec::new();
     node.path_into(&mut path);
     (node.root_index(), path)
@@ -78,7 +81,7 @@ impl EventRecorder {
 
 impl EventLog {
     #[track_caller]
-    fn advance(&mut self, node: &Node, from: &[Stage], to: Stage) {
+    fn advance(&mut self, node: &Node, from: &[Stage], to: Stage) -> Key {
         let key = key(node);
         let before = self.stages.insert(key.clone(), to);
         let is_new_root = before.is_none() && node.parent().is_none() && from.contains(&Stage::Expected);
@@ -86,11 +89,14 @@ impl EventLog {
             is_new_root || before.is_some_and(|stage| from.contains(&stage)),
             "{key:?}: {before:?} to {to:?}"
         );
+        key
     }
 
     #[track_caller]
-    fn check_inside(&self, node: &Node) {
-        assert_eq!(self.stages.get(&key(node)), Some(&Stage::Entered), "{:?}", node.name());
+    fn check_inside(&self, node: &Node) -> Key {
+        let key = key(node);
+        assert_eq!(self.stages.get(&key), Some(&Stage::Entered), "{key:?}");
+        key
     }
 }
 
@@ -116,7 +122,7 @@ impl Visitor for EventRecorder {
         emit: &mut Emit<'_, Infallible>,
     ) {
         let mut log = self.log();
-        log.check_inside(dir);
+        let here = log.check_inside(dir);
         for entry in entries {
             let name = entry.name.name.to_bytes();
             if let Some(Err(errno)) = entry.meta
@@ -131,7 +137,7 @@ impl Visitor for EventRecorder {
                 continue;
             }
             emit.descend(&entry);
-            let mut path = key(dir);
+            let mut path = here.clone();
             *log.below.entry(path.clone()).or_default() += 1;
             if path.1.last() != Some(&b'/') {
                 path.1.push(b'/');
@@ -147,8 +153,8 @@ impl Visitor for EventRecorder {
         log.failures += 1;
         match failure.operation {
             Operation::Read | Operation::Reopen => {
-                log.check_inside(node);
-                assert_eq!(log.broken.insert(key(node), line), None);
+                let here = log.check_inside(node);
+                assert_eq!(log.broken.insert(here, line), None);
             }
             Operation::Access if node.parent().is_none() => {
                 log.stages.insert(key(node), Stage::Entered);
@@ -170,16 +176,16 @@ impl Visitor for EventRecorder {
 
     fn leave(&self, pending: &mut PendingLines, node: &Arc<Node>) {
         let mut log = self.log();
-        log.advance(node, &[Stage::Entered], Stage::Left);
-        let error = log.broken.remove(&key(node)).unwrap_or_default();
+        let left = log.advance(node, &[Stage::Entered], Stage::Left);
+        let error = log.broken.remove(&left).unwrap_or_default();
         pending.push(format!("leave{error}"));
     }
 
     fn done(&self, _: &mut PendingLines, node: &Arc<Node>) {
         let mut log = self.log();
-        log.advance(node, &[Stage::Expected, Stage::Entered, Stage::Left], Stage::Done);
+        let done = log.advance(node, &[Stage::Expected, Stage::Entered, Stage::Left], Stage::Done);
         assert_eq!(
-            log.below.remove(&key(node)).unwrap_or(0),
+            log.below.remove(&done).unwrap_or(0),
             0,
             "{:?} is done before the directories below",
             node.name()
