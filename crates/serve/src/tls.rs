@@ -216,7 +216,8 @@ fn check_pair(
             (false, _) => {}
             (true, 0) => return Ok(()),
             (true, _) => {
-                let order = "its order is wrong: the server's own certificate has to be the first, then its issuer's";
+                let order =
+                    "its order is wrong: the server's own certificate has to be the first, then its issuer's";
                 return Err(certificate_error(certificate_path, order));
             }
         }
