@@ -113,9 +113,9 @@ fn with_few_descriptors() {
 }
 
 /// Panics when it enters a directory below the root.
-struct PanickingVisitor;
+struct PanickingEnter;
 
-impl Visitor for PanickingVisitor {
+impl Visitor for PanickingEnter {
     type Item = Infallible;
     type Local = ();
 
@@ -145,7 +145,7 @@ fn a_visitor_that_panics_ends_the_walk_with_an_error() {
         let _watchdog = Watchdog::new(way);
         let ended = run_unordered(
             way.options(),
-            PanickingVisitor,
+            PanickingEnter,
             &mut FixedRoots::new(&[tree.root()]),
             &mut unwatched,
         );

@@ -20,9 +20,9 @@ use fathom_walk::gatherer::{Builder, Failed, Message, Pick, Policy, PolicyEntry}
 use fathom_walk::{Errno, Fields, FileType, Follow, Meta, Model, Names, Node, Operation, Summary};
 
 /// Sends every entry with its metadata.
-struct All;
+struct SendsMetadata;
 
-impl Policy for All {
+impl Policy for SendsMetadata {
     fn wants_metadata(&self, _dir: &Arc<Node>, _file_type: FileType) -> bool {
         true
     }
@@ -176,7 +176,8 @@ fn every_call_that_fails_with_any_error_is_reported_once() {
             }
         }
         let failing = Failing { call: Call::Stat, ino: 0, name: c"f", errno };
-        let (errors, _) = gather(Builder::new().workers(2), All, &tree.root(), move || Over(failing.clone()));
+        let (errors, _) =
+            gather(Builder::new().workers(2), SendsMetadata, &tree.root(), move || Over(failing.clone()));
         let path = tree.path("d/f").as_os_str().as_bytes().to_vec();
         assert_eq!(errors, [(path, Operation::Stat, errno)], "stat with {errno}");
     }
@@ -218,7 +219,7 @@ fn each_fault_is_reported_as_one_failure() {
         let faults = Faults::new(seed, rates);
         let shared = faults.clone();
         let make = move || shared.over(Blocking);
-        let (errors, _) = gather(Builder::new().workers(4), All, &tree.root(), make);
+        let (errors, _) = gather(Builder::new().workers(4), SendsMetadata, &tree.root(), make);
         // A directory whose open and stat calls both fail is one failure.
         let both = errors.iter().filter(|error| error.1 == Operation::Access).count();
         assert_eq!(errors.len() + both, usize::try_from(faults.counts().failed).unwrap(), "seed {seed}");
@@ -233,7 +234,7 @@ fn loops_are_reported() {
     tree.symlink("nowhere", "dangling");
     for choice in [Model::Sync, Model::Threads(Some(3))] {
         let builder = Builder::new().model(choice).follow(Follow::Yes);
-        let (errors, _) = gather(builder, All, &tree.root(), || Blocking);
+        let (errors, _) = gather(builder, SendsMetadata, &tree.root(), || Blocking);
         let [up, dangling] = ["a/b/up", "dangling"].map(|name| tree.path(name));
         let expected = [(up, Operation::Descend, Errno::LOOP), (dangling, Operation::Stat, Errno::NOENT)]
             .map(|(path, operation, errno)| (path.as_os_str().as_bytes().to_vec(), operation, errno));
@@ -267,7 +268,7 @@ fn a_failure_without_a_message_still_counts() {
 #[test]
 fn a_failure_is_displayed_as_operation_path_and_cause() {
     let tree = Tree::new();
-    let (gatherer, mut inboxes) = Builder::new().start(All).unwrap();
+    let (gatherer, mut inboxes) = Builder::new().start(SendsMetadata).unwrap();
     gatherer.add_root(tree.path("miss\x1b\ning")).unwrap();
     gatherer.finish().unwrap();
     let Some(Message::Error(failed)) = inboxes.pop().unwrap().next() else { panic!("no error") };
@@ -292,10 +293,11 @@ fn unreadable_directories_are_reported() {
         let shut = (tree.path("shut").as_os_str().as_bytes().to_vec(), Operation::Open, Errno::ACCESS);
         for workers in [1, 4] {
             for root in [tree.root(), tree.path("shut")] {
-                let (errors, _) = gather(Builder::new().workers(workers), All, &root, || Blocking);
+                let (errors, _) = gather(Builder::new().workers(workers), SendsMetadata, &root, || Blocking);
                 assert_eq!(errors, std::slice::from_ref(&shut), "{workers} workers, {}", root.display());
             }
-            let (errors, _) = gather(Builder::new().workers(workers), All, &tree.path("open"), || Blocking);
+            let (errors, _) =
+                gather(Builder::new().workers(workers), SendsMetadata, &tree.path("open"), || Blocking);
             assert_eq!(errors, []);
         }
     };

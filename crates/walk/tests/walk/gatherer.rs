@@ -15,9 +15,9 @@ use fathom_walk::{Errno, FileType, Node, Op, Operation};
 
 /// Sends every entry with its metadata to the channel of its inode number, and requests the end
 /// messages of every directory.
-struct All;
+struct SendsEverything;
 
-impl Policy for All {
+impl Policy for SendsEverything {
     fn wants_metadata(&self, _dir: &Arc<Node>, _file_type: FileType) -> bool {
         true
     }
@@ -100,7 +100,7 @@ fn truth(root: &Path) -> BTreeSet<Vec<u8>> {
 #[track_caller]
 fn gathers_all(builder: Builder, roots: &[&Tree], channels: usize, what: impl std::fmt::Display) {
     let _watchdog = Watchdog::new(&what);
-    let (gatherer, inboxes) = builder.channels(channels).start(All).unwrap();
+    let (gatherer, inboxes) = builder.channels(channels).start(SendsEverything).unwrap();
     let readers = readers(inboxes);
     // Roots are added while others are walked.
     for root in roots {
@@ -179,7 +179,7 @@ fn no_limit_is_too_small() {
 #[test]
 fn a_chain_deeper_than_any_path_is_gathered() {
     let chain = Chain::new(3000, &[c"x"]);
-    let (gatherer, inboxes) = Builder::new().fds_max(20).start(All).unwrap();
+    let (gatherer, inboxes) = Builder::new().fds_max(20).start(SendsEverything).unwrap();
     let readers = readers(inboxes);
     gatherer.add_root(chain.root()).unwrap();
     assert!(gatherer.finish().unwrap().complete);
@@ -203,7 +203,7 @@ fn a_consumer_that_stalls_holds_up_the_walk_but_not_its_end() {
     for workers in [1, 8, 64] {
         let _watchdog = Watchdog::new(workers);
         let builder = Builder::new().channels(2).backlog(BACKLOG).workers(workers);
-        let (gatherer, mut inboxes) = builder.start(All).unwrap();
+        let (gatherer, mut inboxes) = builder.start(SendsEverything).unwrap();
         gatherer.add_root(tree.root()).unwrap();
         let stalled = inboxes.pop().unwrap();
         let busy = thread::spawn(move || take(inboxes.pop().unwrap()));
@@ -225,7 +225,7 @@ fn a_consumer_that_is_gone_does_not_end_the_others() {
     let tree = Tree::new();
     bushy(&tree.root(), 5, 5);
     let _watchdog = Watchdog::new("gone");
-    let (gatherer, mut inboxes) = Builder::new().channels(2).backlog(4).start(All).unwrap();
+    let (gatherer, mut inboxes) = Builder::new().channels(2).backlog(4).start(SendsEverything).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     let panics = inboxes.pop().unwrap();
     let panicked = thread::spawn(move || {
@@ -246,7 +246,7 @@ fn a_walk_without_consumers_ends() {
     let tree = Tree::new();
     bushy(&tree.root(), 6, 5);
     let _watchdog = Watchdog::new("all gone");
-    let (gatherer, inboxes) = Builder::new().channels(3).backlog(1).start(All).unwrap();
+    let (gatherer, inboxes) = Builder::new().channels(3).backlog(1).start(SendsEverything).unwrap();
     drop(inboxes);
     gatherer.add_root(tree.root()).unwrap();
     assert!(!gatherer.finish().unwrap().complete);
@@ -257,11 +257,11 @@ fn a_gatherer_that_is_dropped_ends_and_so_do_its_channels() {
     let tree = Tree::new();
     bushy(&tree.root(), 6, 5);
     let _watchdog = Watchdog::new("dropped");
-    let (gatherer, inboxes) = Builder::new().backlog(1).start(All).unwrap();
+    let (gatherer, inboxes) = Builder::new().backlog(1).start(SendsEverything).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     drop(gatherer);
     assert!(inboxes.into_iter().all(|inbox| inbox.count() < 10_000));
-    let (gatherer, inboxes) = Builder::new().start(All).unwrap();
+    let (gatherer, inboxes) = Builder::new().start(SendsEverything).unwrap();
     assert!(gatherer.finish().unwrap().complete, "a walk of nothing");
     assert_eq!(inboxes.into_iter().map(Iterator::count).sum::<usize>(), 0);
 }
@@ -291,7 +291,7 @@ fn trees_are_added_while_others_are_walked_and_each_has_its_end() {
     let trees: Vec<Tree> = (0..5).map(|_| Tree::new()).collect();
     trees.iter().for_each(|tree| bushy(&tree.root(), 2, 3));
     let _watchdog = Watchdog::new("one after the other");
-    let (gatherer, mut inboxes) = Builder::new().start(All).unwrap();
+    let (gatherer, mut inboxes) = Builder::new().start(SendsEverything).unwrap();
     let mut inbox = inboxes.pop().unwrap();
     for tree in &trees {
         let added = gatherer.add_root(tree.root()).unwrap();
@@ -341,7 +341,7 @@ fn metadata_is_read_only_of_requested_types() {
 fn several_threads_share_a_channel() {
     let tree = Tree::new();
     bushy(&tree.root(), 4, 5);
-    let (gatherer, mut inboxes) = Builder::new().backlog(64).start(All).unwrap();
+    let (gatherer, mut inboxes) = Builder::new().backlog(64).start(SendsEverything).unwrap();
     gatherer.add_root(tree.root()).unwrap();
     let inbox = inboxes.pop().unwrap();
     let counters: Vec<_> =

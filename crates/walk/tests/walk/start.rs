@@ -124,9 +124,9 @@ fn workers_read_directories_that_are_not_cached() {
 }
 
 /// A visitor that panics at the first entry.
-struct PanickingVisitor;
+struct PanickingEntries;
 
-impl Visitor for PanickingVisitor {
+impl Visitor for PanickingEntries {
     type Item = crate::support::record::RecordedItem;
     type Local = ();
 
@@ -152,7 +152,7 @@ fn a_visitor_that_panics_on_any_thread_ends_the_walk_with_an_error() {
     for way in way::all() {
         for roots in [&[tree.path("below")][..], &[tree.root(), tree.root()]] {
             let _watchdog = Watchdog::new(way);
-            let ended = run(way.options(), PanickingVisitor, &mut Recorder::new(roots), &mut |_| {});
+            let ended = run(way.options(), PanickingEntries, &mut Recorder::new(roots), &mut |_| {});
             assert_eq!(ended.unwrap_err().op(), Op::Work, "{way}, {} roots", roots.len());
         }
     }
