@@ -98,6 +98,7 @@ impl Tasks {
         if self.len.load(Ordering::Acquire) == 0 || !self.active.enter(usize::MAX) {
             return None;
         }
+        assert!(self.active.active() <= self.active.limit(), "more tasks than the limit are active");
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(rest) = tasks.checked_sub(1) else {
             self.active.leave();
