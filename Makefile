@@ -8,7 +8,7 @@ slowfs := --manifest-path benches/slowfs/Cargo.toml --target-dir $(target)/slowf
 DIR ?= $(or $(wildcard $(HOME)),.)
 FUZZ_SECONDS ?= 60
 # Tests of what only the feature http3 has; all others run without it.
-http3_tests := unacked answers:: browser:: hostile:: life:: starved::
+http3_tests := unacked unacknowledged answers:: browser:: hostile:: life:: starved::
 PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=

@@ -67,6 +67,15 @@ impl Content {
         }
     }
 
+    /// Returns whether the next piece of a file is already in memory, and counted.
+    fn has_buffered(&self) -> bool {
+        match self {
+            Self::File(reader) => reader.has_buffered(),
+            Self::Multipart(pieces) => pieces.current.has_buffered(),
+            _ => false,
+        }
+    }
+
     /// Returns the bytes of memory that this body alone holds.
     fn own_bytes(&self) -> usize {
         match self {
@@ -227,6 +236,11 @@ impl Body {
         self.content.len() + first.map_or(0, |chunk| chunk.remaining() as u64)
     }
 
+    /// Returns whether reading the next chunk has begun: its bytes count as unsent already.
+    pub(crate) fn has_begun_piece(&self) -> bool {
+        self.pending.is_some() || self.content.has_buffered()
+    }
+
     /// Polls for the next chunk of at most `max_bytes` bytes, and counts it as sent.
     pub(crate) fn poll_piece(
         &mut self,
@@ -244,6 +258,7 @@ impl Body {
     /// the connection allows.
     fn poll(&mut self, max_bytes: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, FileError>>> {
         point("serve-body");
+        let has_begun = self.has_begun_piece();
         let content = match &mut self.content {
             Content::Multipart(pieces) => pieces.next(),
             content => content,
@@ -271,7 +286,6 @@ impl Body {
                 archive.poll(cx).map_ok(|bytes| Chunk::Bytes { bytes, _charge: None })
             }
             Content::File(reader) => {
-                let has_begun = reader.has_buffered() || self.pending.is_some();
                 let room = if has_begun { Poll::Ready(usize::MAX) } else { self.send_budget.poll_room(cx) };
                 match room {
                     Poll::Ready(room) => {

@@ -83,6 +83,8 @@ pub(crate) struct ConnectionState {
     is_multiplexed: Cell<bool>,
     /// Whether the last request had a body that may be unread.
     has_body: Cell<bool>,
+    /// Whether the connection has ended, although tasks of its streams may be left.
+    has_ended: Cell<bool>,
     /// The stall clocks of the streams that have waited for flow control.
     stalls: RefCell<Vec<Weak<StreamStall>>>,
     waker: RefCell<Option<Waker>>,
@@ -101,6 +103,7 @@ impl ConnectionState {
             is_parked: Cell::new(false),
             is_multiplexed: Cell::new(false),
             has_body: Cell::new(false),
+            has_ended: Cell::new(false),
             stalls: RefCell::default(),
             waker: RefCell::new(None),
         })
@@ -143,9 +146,10 @@ impl ConnectionState {
         stall
     }
 
-    /// Returns whether a request is under way or the client has not taken all of a response.
+    /// Returns whether the connection is open, and a request is under way or the client has not
+    /// taken all of a response.
     fn is_busy(&self) -> bool {
-        self.requests.get() > 0 || self.blocked.get().is_some()
+        !self.has_ended.get() && (self.requests.get() > 0 || self.blocked.get().is_some())
     }
 
     /// Records that the client has taken bytes.
@@ -253,9 +257,11 @@ impl Drop for RequestGuard {
 pub(crate) struct ConnectionTable(RefCell<Vec<Weak<ConnectionState>>>);
 
 impl ConnectionTable {
-    /// Adds a connection. It is removed when its state is dropped.
-    pub(crate) fn add(&self, state: &Rc<ConnectionState>) {
+    /// Adds a connection, which ends when the entry is dropped. It is removed when its state is
+    /// dropped.
+    pub(crate) fn add(&self, state: &Rc<ConnectionState>) -> ConnectionEntry {
         self.0.borrow_mut().push(Rc::downgrade(state));
+        ConnectionEntry(Rc::clone(state))
     }
 
     /// Commands the connections past a deadline to close, and those that have been idle for `idle`
@@ -291,6 +297,16 @@ impl ConnectionTable {
 
     fn each(&self, mut visit: impl FnMut(&ConnectionState)) {
         self.0.borrow_mut().retain(|state| state.upgrade().map(|state| visit(&state)).is_some());
+    }
+}
+
+/// A connection in the table, open until this entry is dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionEntry(Rc<ConnectionState>);
+
+impl Drop for ConnectionEntry {
+    fn drop(&mut self) {
+        self.0.has_ended.set(true);
     }
 }
 
@@ -339,7 +355,7 @@ mod tests {
     #[test]
     fn an_idle_connection_is_parked_once() {
         let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new());
-        connection_table.add(&state);
+        let _open = connection_table.add(&state);
         let sweep = || connection_table.sweep(&TIMEOUTS, Duration::ZERO);
         assert_eq!(sweep(), 0, "its first request has not come");
         drop(state.begin_request());
@@ -368,15 +384,27 @@ mod tests {
     #[test]
     fn close_outranks_all_other_commands() {
         let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new());
-        connection_table.add(&state);
+        let open = connection_table.add(&state);
         assert_eq!(state.command(Waker::noop()), ConnectionCommand::Serve);
         connection_table.send_command(ConnectionCommand::Drain);
         assert_eq!(state.command(Waker::noop()), ConnectionCommand::Drain);
         connection_table.send_command(ConnectionCommand::Close);
         connection_table.send_command(ConnectionCommand::Drain);
         assert_eq!(state.command(Waker::noop()), ConnectionCommand::Close);
-        drop(state);
+        drop((open, state));
         connection_table.sweep(&TIMEOUTS, Duration::ZERO);
         assert!(connection_table.0.borrow().is_empty());
+    }
+
+    /// The last response's task may outlive the connection by a moment, when the server counts the
+    /// requests that it cuts off.
+    #[test]
+    fn a_request_of_a_connection_that_has_ended_is_not_busy() {
+        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new());
+        let open = connection_table.add(&state);
+        let _request = state.begin_request();
+        assert!(connection_table.is_any_busy());
+        drop(open);
+        assert!(!connection_table.is_any_busy());
     }
 }

@@ -13,6 +13,9 @@ use std::task::{Context, Poll, Waker};
 
 use fathom_files::WorkerBuffer;
 
+#[cfg(feature = "http3")]
+use super::unacked::UnacknowledgedBytes;
+
 /// Unsent bytes at which a connection reads no further piece.
 pub(super) const FULL_BYTES: usize = 1 << 20;
 /// The size of a piece while the budget of all connections is exhausted; a connection then has one
@@ -71,6 +74,8 @@ pub(crate) struct ConnectionSendBudget(Rc<ConnectionSendState>);
 struct ConnectionSendState {
     budget: Arc<SendBudget>,
     bytes: Cell<usize>,
+    #[cfg(feature = "http3")]
+    unacked: UnacknowledgedBytes,
     /// Streams that wait for flow control and hold a [`StreamCharge`].
     stalled_streams: Cell<usize>,
     /// Wakers of the bodies that wait for room: no more than the connection has streams.
@@ -79,15 +84,38 @@ struct ConnectionSendState {
 
 impl ConnectionSendBudget {
     pub(crate) fn new(budget: Arc<SendBudget>) -> Self {
-        let (bytes, stalled_streams, wakers) = (Cell::new(0), Cell::new(0), RefCell::default());
-        Self(Rc::new(ConnectionSendState { budget, bytes, stalled_streams, wakers }))
+        Self(Rc::new(ConnectionSendState {
+            bytes: Cell::new(0),
+            #[cfg(feature = "http3")]
+            unacked: UnacknowledgedBytes::new(Arc::clone(&budget)),
+            budget,
+            stalled_streams: Cell::new(0),
+            wakers: RefCell::default(),
+        }))
+    }
+
+    /// Returns the count of bytes that a QUIC connection has sent and its client not acknowledged.
+    /// They take room like unsent bytes.
+    #[cfg(feature = "http3")]
+    pub(crate) fn unacked(&self) -> &UnacknowledgedBytes {
+        &self.0.unacked
+    }
+
+    #[cfg(feature = "http3")]
+    fn bytes(&self) -> usize {
+        self.0.bytes.get() + self.0.unacked.bytes()
+    }
+
+    #[cfg(not(feature = "http3"))]
+    fn bytes(&self) -> usize {
+        self.0.bytes.get()
     }
 
     /// Returns the bytes that the next piece may have; `None` while the connection has enough
     /// unsent bytes. A connection without unsent bytes always has room, so no connection waits for
     /// another.
     fn room(&self) -> Option<usize> {
-        let bytes = self.0.bytes.get();
+        let bytes = self.bytes();
         match self.0.budget.is_exhausted() {
             true => (bytes == 0).then_some(SMALL_BYTES),
             false => (bytes < FULL_BYTES).then_some(usize::MAX),
@@ -103,6 +131,8 @@ impl ConnectionSendBudget {
             if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
                 wakers.push(cx.waker().clone());
             }
+            #[cfg(feature = "http3")]
+            self.0.unacked.wake_on_release(cx);
         }
         room.map_or(Poll::Pending, Poll::Ready)
     }
@@ -203,6 +233,24 @@ mod tests {
         budget.set_limit(101);
         assert_eq!(one.poll_room(&cx()), Poll::Ready(usize::MAX));
         drop(many);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    #[cfg(feature = "http3")]
+    fn unacknowledged_bytes_take_room() {
+        let budget = Arc::new(SendBudget::new(FULL_BYTES + 1));
+        let send_budget = ConnectionSendBudget::new(Arc::clone(&budget));
+        let read = send_budget.charge(FULL_BYTES / 2);
+        let sent = send_budget.unacked().count(vec![0; FULL_BYTES / 2]);
+        assert!(send_budget.poll_room(&cx()).is_pending());
+        drop(read);
+        assert_eq!(send_budget.poll_room(&cx()), Poll::Ready(usize::MAX));
+        budget.set_limit(1);
+        assert!(send_budget.poll_room(&cx()).is_pending());
+        let other = ConnectionSendBudget::new(Arc::clone(&budget));
+        assert_eq!(other.poll_room(&cx()), Poll::Ready(SMALL_BYTES));
+        drop(sent);
         assert_eq!(budget.used(), 0);
     }
 

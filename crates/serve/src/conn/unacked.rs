@@ -7,11 +7,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 
-use super::send_budget::{FULL_BYTES, SMALL_BYTES, SendBudget};
+use super::send_budget::SendBudget;
 
 /// The unacknowledged bytes of one connection. Clones share the count. `Bytes` may be dropped on
 /// any thread as far as types go, so the count is atomic; in fact each connection has one thread,
@@ -36,18 +36,9 @@ impl UnacknowledgedBytes {
         Self(Arc::new(UnacknowledgedState { budget, bytes, released, wakers: Mutex::default() }))
     }
 
-    /// Returns `Ready` with the bytes that the next piece may have, by the rule of
-    /// [`super::send_budget::ConnectionSendBudget::poll_room`].
-    pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<usize> {
-        let bytes = self.0.bytes.load(Ordering::Relaxed);
-        let room = match self.0.budget.is_exhausted() {
-            true => (bytes == 0).then_some(SMALL_BYTES),
-            false => (bytes < FULL_BYTES).then_some(usize::MAX),
-        };
-        if room.is_none() {
-            self.wake_on_release(cx);
-        }
-        room.map_or(Poll::Pending, Poll::Ready)
+    /// Returns the unacknowledged bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes.load(Ordering::Relaxed)
     }
 
     /// Wakes the task once when bytes are dropped.
@@ -106,31 +97,17 @@ impl<T> Drop for CountedPiece<T> {
 mod tests {
     use super::*;
 
-    fn cx() -> Context<'static> {
-        Context::from_waker(Waker::noop())
-    }
-
     #[test]
     fn bytes_count_until_their_last_reference_is_gone() {
         let budget = Arc::new(SendBudget::new(usize::MAX));
         let unacked = UnacknowledgedBytes::new(Arc::clone(&budget));
-        let mut piece = unacked.count(vec![0; FULL_BYTES]);
-        assert!(unacked.poll_room(&cx()).is_pending());
+        let counts = || (budget.used(), unacked.bytes(), unacked.released());
+        let mut piece = unacked.count(vec![0; 100]);
         let part = piece.split_to(1);
         drop(piece);
-        assert_eq!((budget.used(), unacked.released()), (FULL_BYTES, 0), "a part of it is left");
+        assert_eq!(counts(), (100, 100, 0), "a part of it is left");
         drop(part);
-        assert_eq!((budget.used(), unacked.released()), (0, FULL_BYTES));
-        assert_eq!(unacked.poll_room(&cx()), Poll::Ready(usize::MAX));
-    }
-
-    #[test]
-    fn an_exhausted_budget_leaves_each_connection_one_small_piece() {
-        let budget = Arc::new(SendBudget::new(100));
-        let [one, other] = [(); 2].map(|()| UnacknowledgedBytes::new(Arc::clone(&budget)));
-        let _many = one.count(vec![0; 100]);
-        assert!(one.poll_room(&cx()).is_pending());
-        assert_eq!(other.poll_room(&cx()), Poll::Ready(SMALL_BYTES));
+        assert_eq!(counts(), (0, 0, 100));
     }
 
     #[test]

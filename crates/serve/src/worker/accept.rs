@@ -403,7 +403,7 @@ async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
         socket.limit_unsent();
     }
     let parts = SendfileQueue::new(Rc::clone(&state), Rc::clone(&worker.send_costs));
-    worker.connection_table.add(&state);
+    let entry = worker.connection_table.add(&state);
     let mut transport = Transport::new(socket, parts.clone(), Rc::clone(&state));
     // Read this before the PROXY header, which gives a Unix socket's peer an address. Unix sockets
     // have no TLS.
@@ -434,7 +434,7 @@ async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
             // so while the connection is idle.
             let contained = Rc::clone(&worker);
             let serve = async move {
-                let _open = open;
+                let _open = (entry, open);
                 serve(worker, transport, Rc::new(peer), state).await;
             };
             spawn_local(contained.contain("a connection", serve, || ()));

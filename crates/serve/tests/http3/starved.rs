@@ -14,11 +14,11 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 /// The bytes that a waiting stream counts for.
 const STREAM_BYTES: u64 = 4 << 10;
 
-/// Serves a file that is longer than any buffer.
-fn site(limits: &str) -> Http3Site {
+/// Serves a file that is longer than any buffer, and reads it with `model`.
+fn site(model: &str, limits: &str) -> Http3Site {
     let tree = Tree::new(&[("short", b"here")]);
     std::fs::File::create(tree.at("large")).unwrap().set_len(1 << 30).unwrap();
-    Http3Site::new(tree, &format!("limits = {{ write-timeout-ms = 3600000, {limits} }}\n"), "")
+    Http3Site::new(tree, &format!("io = '{model}'\nlimits = {{ write-timeout-ms = 3600000, {limits} }}\n"), "")
 }
 
 fn buffered(site: &Http3Site) -> u64 {
@@ -62,7 +62,7 @@ fn shorten_write_timeout(site: &mut Http3Site) {
 
 #[test]
 fn streams_with_closed_windows_hold_little_and_end() {
-    let mut site = site("");
+    let mut site = site("auto", "");
     let clients = ask(&site, 1000);
     let most = CONNECTIONS as u64 * (CONNECTION_BYTES + STREAMS as u64 * STREAM_BYTES + (64 << 10));
     let now = buffered(&site);
@@ -85,8 +85,19 @@ fn streams_with_closed_windows_hold_little_and_end() {
 /// The windows are open, but the clients read nothing: unsent bytes are bounded.
 #[test]
 fn clients_that_never_read_hold_no_more_than_the_limit() {
+    check_limit("auto");
+}
+
+/// Responses that wait for the pool find out whether there is room when they read, not before they
+/// wait.
+#[test]
+fn reads_that_wait_for_the_pool_hold_no_more_than_the_limit() {
+    check_limit("pool");
+}
+
+fn check_limit(model: &str) {
     let limit = 2 << 20;
-    let mut site = site(&format!("buffer-bytes = {limit}"));
+    let mut site = site(model, &format!("buffer-bytes = {limit}"));
     let clients = ask_open(&site);
     let most = limit + CONNECTIONS as u64 * (CONNECTION_BYTES + STREAM_BYTES);
     for _ in 0..20 {

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -16,7 +15,6 @@ use super::quic::QuicConnection;
 use super::request::{StreamContext, serve_request};
 use super::streams::{QuicBidiStream, code};
 use crate::conn::deadlines::{ConnectionCommand, ConnectionState};
-use crate::conn::unacked::UnacknowledgedBytes;
 use crate::worker::connection::{unless_closed, unless_draining};
 use crate::worker::{Peer, Worker};
 
@@ -47,8 +45,7 @@ pub(super) async fn serve(
     let quic = QuicConnection::new(connection.clone(), header_bytes);
     if let Some(Ok(requests)) = unless_draining(&state, builder.build(quic)).await {
         state.set_multiplexed();
-        let unacked = UnacknowledgedBytes::new(Arc::clone(&worker.shared.send_budget));
-        take_requests(requests, Rc::new(StreamContext { worker, peer, state, unacked })).await;
+        take_requests(requests, Rc::new(StreamContext { worker, peer, state })).await;
     }
     // This ends the streams under way as well.
     connection.close(code(Code::H3_NO_ERROR), b"");

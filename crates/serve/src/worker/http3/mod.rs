@@ -227,7 +227,7 @@ async fn handshake_and_serve(
     mut peer: Peer,
 ) {
     let (worker, state) = (open.worker(), ConnectionState::new());
-    worker.connection_table.add(&state);
+    let _entry = worker.connection_table.add(&state);
     let Ok(connecting) = incoming.accept_with(Arc::new(config)) else { return };
     match unless_draining(&state, connecting).await {
         Some(Ok(connection)) => {

@@ -43,7 +43,12 @@ pub(super) struct StreamContext {
     pub(super) worker: Rc<Worker>,
     pub(super) peer: Rc<Peer>,
     pub(super) state: Rc<ConnectionState>,
-    pub(super) unacked: UnacknowledgedBytes,
+}
+
+impl StreamContext {
+    fn unacked(&self) -> &UnacknowledgedBytes {
+        self.peer.send_budget.unacked()
+    }
 }
 
 /// A future that completes when the client has acknowledged everything, wants nothing more, or is
@@ -176,17 +181,20 @@ impl ResponseSender {
     /// Reads the next piece of `body`. Returns `None` if a body of unknown length has ended.
     async fn piece(&mut self, body: &mut Body, max_bytes: usize) -> Result<Option<Chunk>, Code> {
         let (shared, wait) = (&self.shared, &mut self.wait);
-        wait.released = shared.unacked.released();
-        let room = poll_fn(|cx| match shared.unacked.poll_room(cx) {
-            Poll::Ready(room) => Poll::Ready(Ok(room)),
-            Poll::Pending => wait.poll_room(shared, body, cx).map(Err),
+        wait.released = shared.unacked().released();
+        let piece = poll_fn(|cx| {
+            let room = match body.has_begun_piece() {
+                true => usize::MAX,
+                false => match body.send_budget().poll_room(cx) {
+                    Poll::Ready(room) => room,
+                    Poll::Pending => return wait.poll_room(shared, body, cx).map(Err),
+                },
+            };
+            wait.end(0);
+            body.poll_piece(room.min(max_bytes), cx).map(Ok)
         });
-        let room =
-            unless_response_ended(&mut self.response_end, room).await.ok_or(Code::H3_REQUEST_CANCELLED)??;
-        wait.end(0);
-        let piece = poll_fn(|cx| body.poll_piece(room.min(max_bytes), cx));
-        let piece =
-            unless_response_ended(&mut self.response_end, piece).await.ok_or(Code::H3_REQUEST_CANCELLED)?;
+        let piece = unless_response_ended(&mut self.response_end, piece).await;
+        let piece = piece.ok_or(Code::H3_REQUEST_CANCELLED)??;
         match piece {
             Some(Ok(chunk)) => Ok(Some(chunk)),
             None if body.is_end_stream() => Ok(None),
@@ -196,7 +204,7 @@ impl ResponseSender {
 
     /// Sends `piece` as a DATA frame. Returns whether the client's window had to be waited for.
     async fn send_piece(&mut self, piece: Chunk, body: &Body) -> Result<bool, Code> {
-        let mut frame = frame(piece, &self.shared.unacked);
+        let mut frame = frame(piece, self.shared.unacked());
         let (mut first, mut waited) = (0, false);
         let (send, shared, wait) = (&self.send, &self.shared, &mut self.wait);
         poll_fn(|cx| {
@@ -221,7 +229,7 @@ impl ResponseSender {
     /// acknowledges something.
     async fn acknowledged(&mut self) -> Result<(), Code> {
         let (shared, wait, ended) = (&self.shared, &mut self.wait, &mut self.response_end);
-        wait.released = shared.unacked.released();
+        wait.released = shared.unacked().released();
         poll_fn(|cx| match ended.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Ok(())),
             Poll::Pending => wait.poll_release(shared, cx).map(Err),
@@ -304,12 +312,12 @@ impl SendWait {
     /// Waits for the client to acknowledge bytes of any stream of the connection. Returns `Ready`
     /// with the code to reset the stream with.
     fn poll_release(&mut self, shared: &StreamContext, cx: &mut Context<'_>) -> Poll<Code> {
-        let released = shared.unacked.released();
+        let released = shared.unacked().released();
         let taken = released.wrapping_sub(std::mem::replace(&mut self.released, released));
         if let Some(stall) = self.stall.as_ref().filter(|_| taken > 0) {
             stall.record_opened(taken);
         }
-        shared.unacked.wake_on_release(cx);
+        shared.unacked().wake_on_release(cx);
         match self.is_too_long(shared, true, cx) {
             true => Poll::Ready(Code::H3_REQUEST_CANCELLED),
             false => Poll::Pending,
