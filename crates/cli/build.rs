@@ -22,6 +22,10 @@ const LIBRARIES: [(&str, &[&str]); 7] = [
     ("pthread", &["pthread"]),
 ];
 
+/// The first minor version of glibc 2 whose start code applies packed relative relocations
+/// (DT_RELR). Unpacked, they are a sixth of the pages that a small command touches.
+const PACKED_RELOCATIONS_MINOR: u32 = 36;
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=CC");
@@ -46,12 +50,27 @@ fn link_statically(dir: &Path) {
     }
     println!("cargo::rustc-link-arg-bins=-L{}", dir.display());
     println!("cargo::rustc-link-arg-bins=-static-pie");
+    if glibc_minor().is_some_and(|minor| minor >= PACKED_RELOCATIONS_MINOR) {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+}
+
+/// Returns N if the C compiler's headers are those of glibc 2.N.
+fn glibc_minor() -> Option<u32> {
+    let output =
+        compiler().args(["-E", "-dM", "-include", "features.h", "-xc", "/dev/null"]).output().ok()?;
+    let macros = String::from_utf8_lossy(&output.stdout).into_owned();
+    let value = |name: &str| macros.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value("#define __GLIBC_MINOR__ ").filter(|_| value("#define __GLIBC__ ") == Some(2))
 }
 
 /// Returns whether the C compiler finds the archive: it then answers with an absolute path,
 /// otherwise with the bare name.
 fn has_archive(name: &str) -> bool {
-    let cc = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let output = Command::new(cc).arg(format!("-print-file-name=lib{name}.a")).output();
+    let output = compiler().arg(format!("-print-file-name=lib{name}.a")).output();
     output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_absolute())
+}
+
+fn compiler() -> Command {
+    Command::new(env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
 }
