@@ -4,9 +4,10 @@
     tools/run-tests.py [OPTION OF CARGO TEST...]
 
 cargo runs one test program after the other, and most of them wait for a browser, a server or a disk towards their
-end. The longest ones of the last run begin first. Prints what `cargo test -- --show-output` prints, and writes the
-seconds of every test to test-logs/tests.tsv in the target directory, and the seconds of processor time and of wall time
-of every program to programs.tsv beside it. Exit status: 0, or 101 if a test failed.
+end. The longest ones of the last run begin first; in a fresh clone, those of LONGEST. Prints what
+`cargo test -- --show-output` prints, and writes the seconds of every test to test-logs/tests.tsv in the target
+directory, and the seconds of processor time and of wall time of every program to programs.tsv beside it. Exit status:
+0, or 101 if a test failed.
 """
 
 import concurrent.futures
@@ -25,6 +26,17 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target")
 LAST_RUN = TARGET / "test-seconds.json"
 TIMES = TARGET / "test-logs/tests.tsv"
 COSTS = TARGET / "test-logs/programs.tsv"
+# The longest programs, longest first, for the first run.
+LONGEST = [
+    "cli/tests/du_gnu/main.rs",
+    "walk/tests/walk/main.rs",
+    "cli/tests/examples.rs",
+    "cli/tests/bench/main.rs",
+    "serve/tests/http/main.rs",
+    "cli/tests/du_real.rs",
+    "cli/tests/du_property/main.rs",
+    "examples in documentation",
+]
 # libtest's `--report-time` adds this to the line of a test.
 TIMED = re.compile(r"^(test (\S+) \.\.\. .*?) <([0-9.]+)s>$", re.MULTILINE)
 
@@ -83,7 +95,8 @@ def main(options):
     documented = [CARGO, "test", "--doc", "--no-fail-fast", *options, "--", "--show-output"]
     programs = [*built(options), Program("examples in documentation", documented)]
     last = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
-    programs.sort(key=lambda program: -last.get(program.name, float("inf")))
+    first = {name: len(LONGEST) - place for place, name in enumerate(LONGEST)}
+    programs.sort(key=lambda program: last.get(program.name, first.get(program.name, 0)), reverse=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in concurrent.futures.as_completed([pool.submit(program.run) for program in programs]):
             program = done.result()

@@ -18,7 +18,11 @@ const STREAM_BYTES: u64 = 4 << 10;
 fn site(model: &str, limits: &str) -> Http3Site {
     let tree = Tree::new(&[("short", b"here")]);
     std::fs::File::create(tree.at("large")).unwrap().set_len(1 << 30).unwrap();
-    Http3Site::new(tree, &format!("io = '{model}'\nlimits = {{ write-timeout-ms = 3600000, {limits} }}\n"), "")
+    Http3Site::new(
+        tree,
+        &format!("io = '{model}'\nlimits = {{ write-timeout-ms = 3600000, {limits} }}\n"),
+        "",
+    )
 }
 
 fn buffered(site: &Http3Site) -> u64 {

@@ -16,8 +16,8 @@ use fathom_walk::{
 
 use super::record::{enter_line, failure_line, item_line};
 
-/// A directory or root: the index of its root, and its path.
-type Key = (usize, Vec<u8>);
+/// The number of a directory or root in the log.
+type Key = usize;
 
 /// The last call about a directory or root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,11 @@ enum Stage {
 #[derive(Default)]
 struct EventLog {
     lines: Vec<String>,
-    /// The stages by root and path.
+    /// The keys by the key of the parent and the name; for roots, by the index.
+    keys: HashMap<(Option<Key>, Vec<u8>), Key>,
+    /// The keys by the address of the node. A node lives as long as those below it, so the last
+    /// node at the address of a parent is the parent.
+    addresses: HashMap<usize, Key>,
     stages: HashMap<Key, Stage>,
     /// Number of directories in this one that are not done.
     below: HashMap<Key, usize>,
@@ -43,12 +47,6 @@ struct EventLog {
 #[derive(Clone, Default)]
 pub(crate) struct EventRecorder(Arc<Mutex<EventLog>>);
 
-fn key(node: &Node) -> Key {
-    let mut path = Vec::new();
-    node.path_into(&mut path);
-    (node.root_index(), path)
-}
-
 impl EventRecorder {
     fn log(&self) -> MutexGuard<'_, EventLog> {
         self.0.lock().unwrap()
@@ -58,7 +56,8 @@ impl EventRecorder {
     #[track_caller]
     pub(crate) fn sorted(&self) -> Vec<String> {
         let log = self.log();
-        let open: Vec<_> = log.stages.iter().filter(|(_, stage)| **stage != Stage::Done).collect();
+        let is_open = |key: &Key| log.stages.get(key).is_some_and(|stage| *stage != Stage::Done);
+        let open: Vec<_> = log.keys.iter().filter(|(_, key)| is_open(key)).collect();
         assert!(open.is_empty(), "not done: {open:?}");
         let mut lines = log.lines.clone();
         lines.sort();
@@ -80,22 +79,44 @@ impl EventRecorder {
 }
 
 impl EventLog {
+    /// Returns the key of a node whose parent, if any, was entered. No path is built: those of a
+    /// deep chain would take most of the time of a test.
+    fn key(&mut self, node: &Node) -> Key {
+        let address = |node: &Node| std::ptr::from_ref(node).addr();
+        let key = match node.parent() {
+            Some(parent) => self.key_below(self.addresses[&address(parent)], node.name().to_bytes()),
+            None => self.numbered((None, node.root_index().to_string().into_bytes())),
+        };
+        self.addresses.insert(address(node), key);
+        key
+    }
+
+    fn key_below(&mut self, parent: Key, name: &[u8]) -> Key {
+        self.numbered((Some(parent), name.to_vec()))
+    }
+
+    fn numbered(&mut self, at: (Option<Key>, Vec<u8>)) -> Key {
+        let next = self.keys.len();
+        *self.keys.entry(at).or_insert(next)
+    }
+
     #[track_caller]
     fn advance(&mut self, node: &Node, from: &[Stage], to: Stage) -> Key {
-        let key = key(node);
-        let before = self.stages.insert(key.clone(), to);
+        let key = self.key(node);
+        let before = self.stages.insert(key, to);
         let is_new_root = before.is_none() && node.parent().is_none() && from.contains(&Stage::Expected);
         assert!(
             is_new_root || before.is_some_and(|stage| from.contains(&stage)),
-            "{key:?}: {before:?} to {to:?}"
+            "{:?}: {before:?} to {to:?}",
+            node.name()
         );
         key
     }
 
     #[track_caller]
     fn check_inside(&self, node: &Node) -> Key {
-        let key = key(node);
-        assert_eq!(self.stages.get(&key), Some(&Stage::Entered), "{key:?}");
+        let key = self.key(node);
+        assert_eq!(self.stages.get(&key), Some(&Stage::Entered), "{:?}", node.name());
         key
     }
 }
@@ -137,13 +158,9 @@ impl Visitor for EventRecorder {
                 continue;
             }
             emit.descend(&entry);
-            let mut path = here.clone();
-            *log.below.entry(path.clone()).or_default() += 1;
-            if path.1.last() != Some(&b'/') {
-                path.1.push(b'/');
-            }
-            path.1.extend_from_slice(name);
-            assert_eq!(log.stages.insert(path, Stage::Expected), None);
+            *log.below.entry(here).or_default() += 1;
+            let key = log.key_below(here, name);
+            assert_eq!(log.stages.insert(key, Stage::Expected), None);
         }
     }
 
@@ -157,7 +174,8 @@ impl Visitor for EventRecorder {
                 assert_eq!(log.broken.insert(here, line), None);
             }
             Operation::Access if node.parent().is_none() => {
-                log.stages.insert(key(node), Stage::Entered);
+                let root = log.key(node);
+                log.stages.insert(root, Stage::Entered);
                 pending.push(line);
             }
             Operation::Access => pending.push(line),
@@ -191,12 +209,15 @@ impl Visitor for EventRecorder {
             node.name()
         );
         if let Some(parent) = node.parent() {
-            *log.below.get_mut(&key(parent)).unwrap() -= 1;
+            let parent = log.key(parent);
+            *log.below.get_mut(&parent).unwrap() -= 1;
         }
     }
 
     fn root_file(&self, pending: &mut PendingLines, root: &Arc<Node>, meta: &Meta) {
-        self.log().stages.insert(key(root), Stage::Entered);
+        let mut log = self.log();
+        let key = log.key(root);
+        log.stages.insert(key, Stage::Entered);
         let line = item_line(b"", FileType::Unknown, Some(Ok(*meta)));
         pending.push(format!("root {} {line}", root.root_index()));
     }
