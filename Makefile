@@ -20,7 +20,7 @@ help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 run: ## Show what takes the space below DIR (your home directory unless given)
-	$(cargo) run --release --bin fathom -- du --tree "$(DIR)"
+	$(cargo) run --profile quick --bin fathom -- du --tree "$(DIR)"
 
 build: ## The optimised programs
 	$(cargo) build --release --workspace
