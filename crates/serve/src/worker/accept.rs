@@ -178,7 +178,10 @@ async fn tick(worker: Rc<Worker>) {
 
 impl Worker {
     /// Spawns a task without which the worker cannot serve: its panic ends the worker.
-    fn spawn_essential(self: &Rc<Self>, task: impl Future<Output = ()> + 'static) -> JoinHandle<()> {
+    pub(super) fn spawn_essential(
+        self: &Rc<Self>,
+        task: impl Future<Output = ()> + 'static,
+    ) -> JoinHandle<()> {
         let worker = Rc::clone(self);
         spawn_local(self.contain("a worker", task, move || worker.failed.notify_one()))
     }

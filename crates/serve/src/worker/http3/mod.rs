@@ -75,7 +75,7 @@ impl Endpoints {
             let settings = QuicSettings::new(worker)?;
             let (config, runtime) = (EndpointConfig::default(), Arc::new(TokioRuntime));
             let endpoint = Endpoint::new(config, Some(settings.current(worker)?), socket, runtime)?;
-            let accepting = spawn_local(accept(Rc::clone(worker), endpoint.clone(), settings));
+            let accepting = worker.spawn_essential(accept(Rc::clone(worker), endpoint.clone(), settings));
             open.endpoints.push((endpoint, accepting));
         }
         Ok(open)
