@@ -114,7 +114,7 @@ impl EventLog {
     }
 
     #[track_caller]
-    fn check_inside(&self, node: &Node) -> Key {
+    fn check_inside(&mut self, node: &Node) -> Key {
         let key = self.key(node);
         assert_eq!(self.stages.get(&key), Some(&Stage::Entered), "{:?}", node.name());
         key
