@@ -84,4 +84,7 @@ pub struct Row {
     pub verified: bool,
     /// The reason why this sample is not counted; empty if it is counted.
     pub discarded: String,
+    /// The use of the machine by others during this sample; empty if none was noticed.
+    #[serde(default)]
+    pub disturbed: String,
 }

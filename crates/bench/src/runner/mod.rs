@@ -16,7 +16,8 @@ pub use rules::{CACHED_COLD_MAX, CACHED_WARM_MIN, NOT_VERIFIED, REPEATS_MAX, STE
 /// Executes samples.
 pub trait Executor {
     /// Executes `arm` once for `block`. The runner sets the row's `block`, and its `method` for the
-    /// second copy of the baseline. A row with a reason in `discarded` is not counted.
+    /// second copy of the baseline. A row that is `disturbed` is repeated, unless the machine is in
+    /// use all the time.
     ///
     /// # Errors
     /// With [`Op::Start`] if the arm cannot run on this machine; any other operation ends the run.
@@ -89,7 +90,7 @@ pub struct RunOutcome {
 /// Runs `plan`. The samples of an unfinished block are not counted.
 pub fn run(plan: &RunPlan, executor: &mut dyn Executor, observer: &mut dyn RunObserver) -> RunOutcome {
     let outcome = RunOutcome { rows: Vec::new(), unavailable: Vec::new(), blocks: 0, end: RunEnd::Complete };
-    let mut runner = Runner { plan, executor, observer, outcome };
+    let mut runner = Runner { plan, executor, observer, outcome, disturbed: 0, undisturbed: 0 };
     for block in 1..=plan.blocks {
         if let Err(end) = runner.block(block) {
             runner.discard_block(block);
@@ -117,6 +118,9 @@ struct Runner<'a> {
     executor: &'a mut dyn Executor,
     observer: &'a mut dyn RunObserver,
     outcome: RunOutcome,
+    /// Samples so far during which others used the machine, and those during which nobody did.
+    disturbed: u32,
+    undisturbed: u32,
 }
 
 impl Runner<'_> {
@@ -133,17 +137,24 @@ impl Runner<'_> {
             }
             let left = queue.len() + 1;
             self.observer.next(&Progress { block, blocks: self.plan.blocks, arm: &name, done, left });
-            let counts = self.sample(&arm, &name, block)?;
+            let may_repeat = repeats < REPEATS_MAX;
+            let counts = self.sample(&arm, &name, block, may_repeat)?;
             done += 1;
-            if !counts && repeats < REPEATS_MAX {
+            if !counts && may_repeat {
                 queue.push_back((arm, name, repeats + 1));
             }
         }
         Ok(())
     }
 
-    /// Executes one sample. Returns false if it has to be repeated.
-    fn sample(&mut self, arm: &ArmName, name: &ArmName, block: u32) -> Result<bool, RunEnd> {
+    /// Executes one sample. Returns false if it is not counted.
+    fn sample(
+        &mut self,
+        arm: &ArmName,
+        name: &ArmName,
+        block: u32,
+        may_repeat: bool,
+    ) -> Result<bool, RunEnd> {
         let mut row = match self.executor.execute(arm, block) {
             Ok(row) => row,
             Err(_) if self.observer.stop() => return Err(RunEnd::Interrupted),
@@ -155,12 +166,29 @@ impl Runner<'_> {
         };
         row.block = block;
         row.method.clone_from(&name.method);
-        if let Some(reason) = rules::discard_reason(&row) {
-            reason.clone_into(&mut row.discarded);
-        }
+        self.judge(&mut row, may_repeat);
         let (counts, failure) = (row.discarded.is_empty(), rules::fatal_error(&row));
         self.outcome.rows.push(row);
         failure.map_or(Ok(counts), |error| Err(RunEnd::Failed(error)))
+    }
+
+    /// Records whether others used the machine during `row`, and why it is not counted.
+    fn judge(&mut self, row: &mut Row, may_repeat: bool) {
+        if let Some(disturbance) = rules::disturbance(row) {
+            disturbance.clone_into(&mut row.disturbed);
+        }
+        if let Some(reason) = rules::discard_reason(row) {
+            reason.clone_into(&mut row.discarded);
+        }
+        if row.disturbed.is_empty() {
+            self.undisturbed += 1;
+            return;
+        }
+        self.disturbed += 1;
+        let is_exception = self.disturbed <= self.undisturbed + REPEATS_MAX;
+        if may_repeat && is_exception && row.discarded.is_empty() {
+            row.discarded.clone_from(&row.disturbed);
+        }
     }
 
     fn is_unavailable(&self, arm: &ArmName) -> bool {

@@ -1,5 +1,5 @@
-//! Rules that discard samples. They are fixed in advance and depend on conditions only, never on
-//! the measured time.
+//! Rules that discard or repeat samples. They are fixed in advance and depend on conditions only,
+//! never on the measured time.
 
 use super::{Error, Op, Row};
 use crate::ArmName;
@@ -10,7 +10,9 @@ pub const STEAL_MAX: f64 = 0.02;
 pub const CACHED_COLD_MAX: f64 = 0.01;
 /// Smallest fraction of a file in the page cache before a warm sample.
 pub const CACHED_WARM_MIN: f64 = 0.99;
-/// Limit of repetitions of a discarded sample.
+/// Limit of repetitions of a discarded or disturbed sample, and of the disturbed samples that a run
+/// may have more than undisturbed ones before it repeats them no more: then the machine is in use,
+/// and samples count as they are.
 pub const REPEATS_MAX: u32 = 3;
 /// The reason for samples of an unfinished block.
 pub const UNFINISHED: &str = "block not finished";
@@ -22,8 +24,6 @@ pub(super) fn discard_reason(row: &Row) -> Option<&'static str> {
     let cached = |holds: fn(f64) -> bool| row.cached_before.is_some_and(holds);
     if !row.verified {
         Some(NOT_VERIFIED)
-    } else if row.steal > STEAL_MAX {
-        Some("steal above 2 %")
     } else if row.cache == "cold" && cached(|share| share > CACHED_COLD_MAX) {
         Some("cold was asked for, but more than 1 % was cached")
     } else if row.cache == "warm" && cached(|share| share < CACHED_WARM_MIN) {
@@ -31,6 +31,11 @@ pub(super) fn discard_reason(row: &Row) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Returns the use of the machine by others during `row`, unless the executor has found one.
+pub(super) fn disturbance(row: &Row) -> Option<&'static str> {
+    (row.disturbed.is_empty() && row.steal > STEAL_MAX).then_some("steal above 2 %")
 }
 
 /// Returns the error that ends the run after `row`, if any.

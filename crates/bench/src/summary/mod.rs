@@ -45,7 +45,7 @@ pub fn summarise(rows: &[Row], cell: &str, baseline: &ArmName, seed: u64) -> Cel
     let floor = noise.as_ref().map_or(0.0, |noise| noise.floor);
     let compared = ReferenceArms { bootstrap: &bootstrap, base, best: arms.first().copied(), arms: &arms };
     let best = compared.among_best(MARGIN.max(floor));
-    let warnings = warnings::of(samples.blocks, noise.as_ref(), base);
+    let warnings = warnings::of(samples.blocks, noise.as_ref(), base, rows);
     let summaries = arms.iter().zip(best);
     let arms = summaries.map(|(arm, among_best)| compared.summary(arm, cell, among_best)).collect();
     CellSummary { arms, noise, warnings }

@@ -72,6 +72,6 @@ impl<'a> ArmSamples<'a> {
 }
 
 /// Returns whether a sample is counted. A time of zero, infinity or NaN has no usable ratio.
-fn counts(row: &Row) -> bool {
+pub(super) fn counts(row: &Row) -> bool {
     row.discarded.is_empty() && row.seconds.is_finite() && row.seconds > 0.0
 }

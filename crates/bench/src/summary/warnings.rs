@@ -1,7 +1,9 @@
 //! Warnings about the statistics of a cell.
 
-use super::samples::ArmSamples;
-use crate::{Interval, Noise};
+use std::collections::BTreeMap;
+
+use super::samples::{ArmSamples, counts};
+use crate::{Interval, Noise, Row};
 
 /// With fewer blocks, not even a difference that is the same in every block passes a sign test.
 const BLOCKS_MIN: usize = 6;
@@ -10,7 +12,12 @@ const BLOCKS_MIN: usize = 6;
 /// memory.
 const DISK_US: f64 = 20.0;
 
-pub(super) fn of(blocks: usize, noise: Option<&Noise>, base: Option<&ArmSamples<'_>>) -> Vec<String> {
+pub(super) fn of(
+    blocks: usize,
+    noise: Option<&Noise>,
+    base: Option<&ArmSamples<'_>>,
+    rows: &[Row],
+) -> Vec<String> {
     let few = (blocks < BLOCKS_MIN)
         .then(|| format!("{blocks} blocks are too few to rank by: {BLOCKS_MIN} are the least, 20 are good"));
     let biased = noise.filter(|noise| excludes_one(&noise.ratio)).map(|noise| {
@@ -24,7 +31,22 @@ pub(super) fn of(blocks: usize, noise: Option<&Noise>, base: Option<&ArmSamples<
         let is_cold = base.first.workload == "random-read" && base.first.cache == "cold";
         base.median(|row| row.p50_us).filter(|_| is_cold).and_then(warm_on_the_host)
     });
-    few.into_iter().chain(biased).chain(warm).collect()
+    few.into_iter().chain(biased).chain(warm).chain(disturbed(rows)).collect()
+}
+
+/// Describes the use of the machine by others while `rows` were measured.
+fn disturbed(rows: &[Row]) -> Option<String> {
+    let counted = rows.iter().filter(|row| counts(row)).count();
+    let mut causes: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| counts(row) && !row.disturbed.is_empty()) {
+        *causes.entry(&row.disturbed).or_default() += 1;
+    }
+    let samples = causes.values().sum::<usize>();
+    let causes: Vec<_> = causes.into_iter().map(|(cause, count)| format!("{cause} ({count})")).collect();
+    (samples > 0).then(|| {
+        let causes = causes.join(", ");
+        format!("others used the machine during {samples} of {counted} samples, which count: {causes}")
+    })
 }
 
 /// Detects reads that are cold in the guest but served from the memory of the virtual machine's

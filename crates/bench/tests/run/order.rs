@@ -113,15 +113,38 @@ fn changed(arm: &ArmName, change: fn(&mut Row)) -> Option<Result<Row, Error>> {
 }
 
 #[test]
-fn a_discarded_sample_is_repeated_three_times_at_the_end_of_its_block() {
+fn a_disturbed_sample_is_repeated_three_times_at_the_end_of_its_block_and_then_counts() {
     let mut mock = Mock::new(|arm, block| {
         (arm.method == "c" && block == 1).then(|| changed(arm, |row| row.steal = 0.021)).flatten()
     });
     let outcome = ran(&mut mock, 2);
     let steal = "1c steal above 2 %";
-    let expected = ["1a (again)", steal, "1a", "1b", steal, steal, steal, "2a", "2a (again)", "2b", "2c"];
+    let expected = ["1a (again)", steal, "1a", "1b", steal, steal, "1c", "2a", "2a (again)", "2b", "2c"];
     assert_eq!(said(&outcome), expected);
     assert_eq!(outcome.blocks, 2);
+    assert_eq!(outcome.rows[6].disturbed, "steal above 2 %");
+}
+
+#[test]
+fn on_a_machine_in_use_all_the_time_samples_count_as_they_are() {
+    let mut mock =
+        Mock::new(|arm, _| changed(arm, |row| row.disturbed = "others wrote to the device".into()));
+    let outcome = ran(&mut mock, 6);
+    let counted = |row: &&Row| row.discarded.is_empty();
+    assert_eq!(outcome.rows.iter().filter(counted).count(), 6 * 4);
+    assert_eq!(outcome.rows.len(), 6 * 4 + 3, "only exceptions are repeated");
+    let found = fathom_bench::summary::summarise(&outcome.rows, "cell", &arm("a"), 1);
+    let warning =
+        "others used the machine during 24 of 24 samples, which count: others wrote to the device (24)";
+    assert_eq!(found.warnings, [warning]);
+}
+
+#[test]
+fn a_sample_in_the_wrong_cache_state_never_counts() {
+    let mut mock = Mock::new(|arm, _| changed(arm, |row| row.cached_before = Some(0.98)));
+    let outcome = ran(&mut mock, 1);
+    assert_eq!(outcome.rows.len(), 4 * 4);
+    assert!(outcome.rows.iter().all(|row| row.discarded.starts_with("warm was asked for")));
 }
 
 #[test]
@@ -159,16 +182,6 @@ fn each_rule_discards_what_it_names_and_nothing_at_its_limit() {
     assert_eq!(reason("cold", Some(0.02), 0.0), cold);
     assert_eq!(reason("cold", None, 0.0), "");
     assert_eq!(reason("none", Some(0.5), 0.0), "");
-}
-
-#[test]
-fn an_executor_may_discard_by_itself() {
-    let written = "pages were still being written";
-    let mut mock =
-        Mock::new(move |arm, _| changed(arm, |row| row.discarded = "pages were still being written".into()));
-    let outcome = ran(&mut mock, 1);
-    assert_eq!(outcome.rows.len(), 4 * 4);
-    assert!(outcome.rows.iter().all(|row| row.discarded == written));
 }
 
 #[test]
