@@ -80,7 +80,8 @@ pub struct Noise {
     /// The time of the second copy divided by the time of the first. The interval contains 1 if the
     /// measurement is unbiased.
     pub ratio: Interval,
-    /// Half the width of that interval: the smallest difference that is ranked.
+    /// The smallest difference that is ranked, as a fraction: a ratio is noise from
+    /// `1 / (1 + floor)` to `1 + floor`, the smallest such range that holds the interval.
     pub floor: f64,
 }
 

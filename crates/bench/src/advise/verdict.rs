@@ -80,7 +80,9 @@ impl Verdict {
 
 /// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. Among
 /// the arms that are within the margin of the fastest and not shown to be slower, the simplest
-/// model wins, then the arm with the fewest operations in flight.
+/// model wins, then the arm with the fewest operations in flight. If the winner is not shown to be
+/// faster than the baseline, the baseline is advised: a gain that may be none is no reason to
+/// change.
 pub(super) fn verdict(
     arms: &[ArmSummary],
     noise: Option<&Noise>,
@@ -95,7 +97,10 @@ pub(super) fn verdict(
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
     let good =
         counted.iter().filter(|arm| arm.among_best && within(arm, if matters { MARGIN } else { margin }));
-    let pick = good.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth))?;
+    let simplest = *good.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth))?;
+    let is_no_gain = simplest.ratio.is_some_and(|ratio| ratio.high >= 1.0);
+    let baseline = counted.iter().copied().find(|arm| arm.ratio.is_none()).filter(|_| is_no_gain);
+    let pick = baseline.unwrap_or(simplest);
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
     Some(Verdict {
         cell: pick.cell.clone(),
@@ -226,6 +231,16 @@ mod tests {
         assert_eq!(method_of(&[ring.clone(), slower, blocking]), Some("iouring_32".to_owned()));
         assert_eq!(method_of(&[ArmSummary { runs: 0, ..ring }]), None);
         assert_eq!(method_of(&[]), None);
+    }
+
+    #[test]
+    fn a_gain_whose_interval_holds_one_is_not_advised() {
+        let threads = arm("8_threads", "threads", None, true);
+        let blocking = arm("blocking", "sync", Some(1.2), true);
+        let may_be_none = Interval { median: 0.827, low: 0.664, high: 1.25 };
+        let unsure = ArmSummary { ratio: Some(may_be_none), ..threads.clone() };
+        assert_eq!(method_of(&[unsure, blocking.clone()]), Some("blocking".to_owned()));
+        assert_eq!(method_of(&[threads, blocking]), Some("8_threads".to_owned()));
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn noise_of(
     copy: &ArmSamples<'_>,
 ) -> Option<Noise> {
     let ratio = ratio(bootstrap, &copy.log_ratios_to(base))?;
-    let floor = (ratio.high - ratio.low) / 2.0;
+    let floor = ratio.low.ln().abs().max(ratio.high.ln().abs()).exp_m1();
     Some(Noise { cell: cell.to_owned(), method: base.name.method.clone(), ratio, floor })
 }
 

@@ -64,6 +64,14 @@ fn a_sentence_names_the_fastest_or_says_that_nothing_is() {
         plain(&run),
         "pread is the fastest: it takes 0.500 [0.490, 0.510] of the time of the baseline, blocking."
     );
+    // A noise floor of 1 or more is a factor of 2 or more, not a reason to say that all are equal.
+    let of_floor = |floor: f64| {
+        let mut run = run.clone();
+        run.noise.iter_mut().for_each(|noise| noise.floor = floor);
+        plain(&run)
+    };
+    assert_eq!(of_floor(0.9), plain(&run));
+    assert!(of_floor(1.1).starts_with("No material difference: "), "{}", of_floor(1.1));
     run.arms[0].ratio = Some(Interval { median: 0.99, low: 0.97, high: 1.01 });
     let even = "No material difference: nothing is shown to be faster than the baseline, blocking. The fastest of the \
                 others, pread, takes 0.990 [0.970, 1.01] of its time.";

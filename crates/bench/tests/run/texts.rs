@@ -59,7 +59,7 @@ write 1 GB in 1 MB blocks, warm
 
 * not shown to be more than 5.0 % slower than the fastest
 ratio: time divided by that of rust blocking, median over blocks [95 % interval]
-noise floor: 0.90 %: blocking divided by itself is 0.992 [0.992, 1.01]
+noise floor: 1.0 %: blocking divided by itself is 0.992 [0.992, 1.01]
 
 discarded: 2 of 46 samples
   2 of rust blocking: steal above 2 %

@@ -18,7 +18,7 @@ pub(super) fn ratios(cell: &CellSection) -> String {
     let ends = |ratio: Interval| [ratio.low, ratio.median, ratio.high];
     let ratios: Vec<f64> = cell.counted().filter_map(|arm| arm.summary.ratio).flat_map(ends).collect();
     let floor = cell.noise.map_or(0.0, |(_, noise)| noise.floor.max(0.0));
-    let marked = [1.0, 1.0 - floor, 1.0 + floor];
+    let marked = [1.0, 1.0 / (1.0 + floor), 1.0 + floor];
     let scale = Scale::over(ratios.iter().copied().chain(marked)).filter(|_| !ratios.is_empty());
     let Some(scale) = scale else { return String::new() };
     let band_key = r#"<span class="key"><svg aria-hidden="true" width="14" height="14"><rect class="band" width="14" height="14"/></svg>less than the noise floor</span>"#;
@@ -48,7 +48,6 @@ pub(super) fn ratios(cell: &CellSection) -> String {
 
 fn ratio_ground(scale: &Scale, [one, low, high]: [f64; 3]) -> String {
     let Some(one) = scale.place(one) else { return String::new() };
-    // A noise floor of 1 or more makes the lower end negative; the band then starts at the axis.
     let low = scale.place(low).unwrap_or(0.0);
     let band = scale.place(high).map_or(String::new(), |high| {
         format!(r#"<rect class="band" x="{low:.2}%" width="{:.2}%" y="0" height="100%"/>"#, high - low)

@@ -38,7 +38,7 @@ fn is_tie(cell: &CellSection, best: &ArmSection, baseline: &ArmSection) -> bool 
     }
     let floor = cell.noise.map_or(0.0, |(_, noise)| noise.floor);
     best.at != baseline.at
-        && best.summary.ratio.is_some_and(|ratio| ratio.high >= 1.0 || ratio.median > 1.0 - floor)
+        && best.summary.ratio.is_some_and(|ratio| ratio.high >= 1.0 || ratio.median * (1.0 + floor) > 1.0)
 }
 
 /// Formats the ratio of the fastest arm other than the baseline.
