@@ -80,7 +80,8 @@ pub struct Row {
     pub cached_after: Option<f64>,
     /// Fraction of CPU time stolen by the hypervisor during the sample (`steal` in proc_stat(5)).
     pub steal: f64,
-    /// Whether an independent reader verified every byte.
+    /// Whether the data was right: every written byte as an independent reader found it, or the
+    /// stamp of every page that was read.
     pub verified: bool,
     /// The reason why this sample is not counted; empty if it is counted.
     pub discarded: String,

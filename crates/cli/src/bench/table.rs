@@ -80,8 +80,8 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
          `small-files` opens, reads and closes files of one block, `serve` has `fathom serve` send such files over loopback, and `copy` \
          makes a copy of a file.",
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
-         repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every byte is verified, and \
-         the page cache's state is asked of the kernel before each sample.",
+         repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
+         stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
         "`advise` asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \
          predicts every model from that, measures those that may be the best, and says in one sentence what to use, for what, and \
          what would change that.",
