@@ -196,6 +196,13 @@ fn cell(
     let BenchArgs { deed, size, block, files, direct, sync, .. } = *args;
     let cell = Cell { workload: deed, size, block, files, direct, sync, cache, seed: run.seed };
     let label = cell.label();
+    if let Some(reason) = cell.stays_warm(&args.path) {
+        if args.caches.len() == 1 {
+            return Ok(BenchEnd::Failed(format!("cannot measure '{label}': {reason}")));
+        }
+        run.notes.push(format!("left out: {label}: {reason}"));
+        return Ok(BenchEnd::Complete);
+    }
     let mut arms = arms.to_vec();
     if deed == Workload::Write && size.is_multiple_of(block as u64) && args.models.is_empty() && !sync {
         arms.push(Arm::control());

@@ -237,17 +237,35 @@ fn only_root_can_drop_cached_metadata() {
     }
     let all = fs::Permissions::from_mode(0o777);
     fs::set_permissions(dir.path(), all).unwrap();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_fathom"), "bench", "stat"]);
-    let out =
-        command.args(["--files=100", "--blocks=1", "--cache=cold"]).current_dir(dir.path()).output().unwrap();
-    let stderr = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains("metadata can be made cold by root alone") && stderr.contains("Permission denied"),
-        "{stderr}"
-    );
+    let as_nobody = |cache: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_fathom"), "bench", "stat"]);
+        command.args(["--files=100", "--blocks=1", "--models=sync"]).args(cache).current_dir(dir.path());
+        let out = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    };
+    let reason = "metadata can be made cold by root alone (/proc/sys/vm/drop_caches): Permission denied";
+    let (status, _, err) = as_nobody(&["--cache=cold"]);
+    let refused = format!("fathom bench: cannot measure 'stat 100 files, cold': {reason}\n");
+    assert_eq!((status, err), (Some(1), refused));
+    let (status, out, err) = as_nobody(&[]);
+    assert_eq!((status, err.as_str()), (Some(0), ""), "the warm half is an answer");
+    assert!(out.contains(&format!("note: left out: stat 100 files, cold: {reason}\n")), "{out}");
     assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
+fn files_in_memory_are_measured_warm_alone() {
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+        return support::skip("needs a filesystem in memory at /dev/shm");
+    };
+    let reason = "its files are in memory, and nowhere else";
+    let (status, out, err) = run(dir.path(), &format!("random-read {SMALL} --models sync"));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(out.contains(&format!("cold: {reason}\n")) && out.contains("discarded: 0 of"), "{out}");
+    let (status, _, err) = run(dir.path(), &format!("random-read {SMALL} --models sync --cache cold"));
+    assert!(status == Some(1) && err.contains(reason), "{err}");
 }
 
 #[test]
