@@ -23,7 +23,7 @@ const LIBRARIES: [(&str, &[&str]); 7] = [
 ];
 
 /// The first minor version of glibc 2 whose start code applies packed relative relocations
-/// (DT_RELR). Unpacked, they are a sixth of the pages that a small command touches.
+/// (DT_RELR). Unpacked, they are a tenth of the memory of `fathom du` on an empty directory.
 const PACKED_RELOCATIONS_MINOR: u32 = 36;
 
 fn main() {

@@ -82,12 +82,12 @@ impl SampleSource for Machine {
 
     fn probe(&mut self) -> HostProbe {
         let nops = NopCosts { inline_us: 0.3, handed_over_us: 9.0, handed_over_deep_us: 2.0 };
-        HostProbe {
-            cpus: 2,
-            nops: Some(nops),
-            writes_are_handed_over: Some(true),
-            stays_warm: self.stays_warm.clone(),
-        }
+        HostProbe { cpus: 2, nops: Some(nops), writes_are_handed_over: Some(true) }
+    }
+
+    fn stays_warm(&self, cell: &Cell) -> Option<String> {
+        let is_file = matches!(cell.workload, Workload::Read | Workload::RandomRead);
+        self.stays_warm.clone().filter(|_| cell.cache == CacheState::Cold && !is_file)
     }
 
     fn measure(&mut self, cell: &Cell, arms: &[Arm], blocks: u32, _seed: u64) -> Result<RunOutcome, Error> {

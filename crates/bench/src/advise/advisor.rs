@@ -9,7 +9,7 @@ use super::source::SampleSource;
 use super::verdict::{Candidate, Verdict, sentence, verdict};
 use super::{Advice, SkippedCell, sensitivity};
 use crate::arms::Arm;
-use crate::fixture::{CacheState, Cell};
+use crate::fixture::Cell;
 use crate::sample::Workload;
 use crate::summary::{self, summarise};
 use crate::{ArmName, ArmSummary, Error, Op, Row, Run, runner};
@@ -87,8 +87,8 @@ impl Advisor<'_> {
         self.measure_warm_reads(warm)?;
         self.measure_depths(warm)?;
         for cell in rest {
-            match &probe.stays_warm {
-                Some(reason) if is_cold_tree(cell) => self.skip(cell, reason.clone()),
+            match self.source.stays_warm(cell) {
+                Some(reason) => self.skip(cell, reason),
                 _ if self.is_out_of_time() => self.skip(cell, NO_TIME_LEFT.to_owned()),
                 _ => self.measure_baseline(cell)?,
             }
@@ -261,10 +261,6 @@ fn more_blocks(share: Duration, spent: Duration, first: usize, better: usize) ->
 fn candidate(arm: &Arm, predicted_us: Option<f64>, found: &[ArmSummary]) -> Candidate {
     let found = found.iter().find(|summary| summary.method == arm.name).and_then(OpCost::of);
     Candidate { method: arm.name.clone(), predicted_us, measured_us: found.map(|cost| cost.wall_us) }
-}
-
-fn is_cold_tree(cell: &Cell) -> bool {
-    cell.cache == CacheState::Cold && !matches!(cell.workload, Workload::Read | Workload::RandomRead)
 }
 
 fn first_discard_reason(rows: &[Row]) -> String {

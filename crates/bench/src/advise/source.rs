@@ -24,14 +24,16 @@ pub struct HostProbe {
     pub nops: Option<NopCosts>,
     /// Whether io_uring punts every buffered write to a kernel worker; `None` if unknown.
     pub writes_are_handed_over: Option<bool>,
-    /// The reason why the metadata caches cannot be dropped; `None` if they can.
-    pub stays_warm: Option<String>,
 }
 
 /// Executes the samples of an advice run.
 pub trait SampleSource {
     /// Determines the properties of the machine that need no sample.
     fn probe(&mut self) -> HostProbe;
+
+    /// Returns the reason why the files of `cell` cannot be made cold; `None` if they can or need
+    /// not be.
+    fn stays_warm(&self, cell: &Cell) -> Option<String>;
 
     /// Returns the time by which the duration of the run is limited.
     fn now(&self) -> Instant {
@@ -89,8 +91,11 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
             cpus: fathom_io::sys::cpus_allowed(),
             nops: measure_nops(),
             writes_are_handed_over: writes_are_handed_over(&self.dir),
-            stays_warm: fixture::stays_warm(&self.dir),
         }
+    }
+
+    fn stays_warm(&self, cell: &Cell) -> Option<String> {
+        cell.stays_warm(&self.dir)
     }
 
     fn measure(&mut self, cell: &Cell, arms: &[Arm], blocks: u32, seed: u64) -> Result<RunOutcome, Error> {

@@ -79,10 +79,9 @@ impl Verdict {
 }
 
 /// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. Among
-/// the arms that are within the margin of the fastest and not shown to be slower, the simplest
-/// model wins, then the arm with the fewest operations in flight. If the winner is not shown to be
-/// faster than the baseline, the baseline is advised: a gain that may be none is no reason to
-/// change.
+/// the arms that are within the margin of the fastest, not shown to be slower, and shown to be
+/// faster than the baseline, the simplest model wins, then the arm with the fewest operations in
+/// flight. Without such an arm, the baseline wins: a gain that may be none is no reason to change.
 pub(super) fn verdict(
     arms: &[ArmSummary],
     noise: Option<&Noise>,
@@ -97,10 +96,10 @@ pub(super) fn verdict(
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
     let good =
         counted.iter().filter(|arm| arm.among_best && within(arm, if matters { MARGIN } else { margin }));
-    let simplest = *good.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth))?;
-    let is_no_gain = simplest.ratio.is_some_and(|ratio| ratio.high >= 1.0);
-    let baseline = counted.iter().copied().find(|arm| arm.ratio.is_none()).filter(|_| is_no_gain);
-    let pick = baseline.unwrap_or(simplest);
+    // Only the baseline has no ratio.
+    let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
+    let simplest = gains.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth));
+    let pick = simplest.or_else(|| counted.iter().find(|arm| arm.ratio.is_none()))?;
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
     Some(Verdict {
         cell: pick.cell.clone(),
@@ -239,8 +238,12 @@ mod tests {
         let blocking = arm("blocking", "sync", Some(1.2), true);
         let may_be_none = Interval { median: 0.827, low: 0.664, high: 1.25 };
         let unsure = ArmSummary { ratio: Some(may_be_none), ..threads.clone() };
-        assert_eq!(method_of(&[unsure, blocking.clone()]), Some("blocking".to_owned()));
-        assert_eq!(method_of(&[threads, blocking]), Some("8_threads".to_owned()));
+        assert_eq!(method_of(&[unsure.clone(), blocking.clone()]), Some("blocking".to_owned()));
+        assert_eq!(method_of(&[threads.clone(), blocking]), Some("8_threads".to_owned()));
+        // Blocking calls are shown to be slower than the rings, so the rings are advised.
+        let slower = arm("blocking", "sync", Some(1.4), false);
+        let rings = arm("iouring_32", "uring", Some(1.01), true);
+        assert_eq!(method_of(&[unsure, rings, slower]), Some("iouring_32".to_owned()));
     }
 
     #[test]

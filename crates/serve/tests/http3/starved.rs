@@ -1,6 +1,7 @@
 //! Clients that read nothing, or next to nothing: the bytes that the server holds for them, and
 //! their timeouts.
 
+use fathom_files::POOL_READ_BYTES;
 use h3::error::StreamError;
 
 use crate::Http3Site;
@@ -89,19 +90,8 @@ fn streams_with_closed_windows_hold_little_and_end() {
 /// The windows are open, but the clients read nothing: unsent bytes are bounded.
 #[test]
 fn clients_that_never_read_hold_no_more_than_the_limit() {
-    check_limit("auto");
-}
-
-/// Responses that wait for the pool find out whether there is room when they read, not before they
-/// wait.
-#[test]
-fn reads_that_wait_for_the_pool_hold_no_more_than_the_limit() {
-    check_limit("pool");
-}
-
-fn check_limit(model: &str) {
     let limit = 2 << 20;
-    let mut site = site(model, &format!("buffer-bytes = {limit}"));
+    let mut site = site("auto", &format!("buffer-bytes = {limit}"));
     let clients = ask_open(&site);
     let most = limit + CONNECTIONS as u64 * (CONNECTION_BYTES + STREAM_BYTES);
     for _ in 0..20 {
@@ -113,6 +103,32 @@ fn check_limit(model: &str) {
     eventually("they are still counted", || try_buffered(&site).is_ok_and(|bytes| bytes == 0));
     drop(clients);
     assert!(site.served.drain(LONG));
+}
+
+/// Responses that wait for the pool find out whether there is room when they read. Before, they did
+/// when they began to wait: then a connection held a piece of each of its streams.
+#[test]
+fn reads_that_wait_for_the_pool_take_the_room_of_one_connection() {
+    let site = site("pool", "");
+    // The client's runtime stops here, so that nothing is acknowledged from now on.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _client = runtime.block_on(async {
+        let connector = site.connector().window(1 << 20);
+        let mut client = connector.connect(site.served.address()).await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..STREAMS {
+            let mut stream = client.begin("GET", "/large", &[]).await.unwrap();
+            stream.recv_response().await.unwrap();
+            streams.push(stream);
+        }
+        (client, streams)
+    });
+    let most = CONNECTION_BYTES + POOL_READ_BYTES + STREAMS as u64 * STREAM_BYTES;
+    eventually("the connection is not full", || buffered(&site) >= CONNECTION_BYTES);
+    for _ in 0..50 {
+        let now = buffered(&site);
+        assert!(now <= most, "{now} bytes of {most}");
+    }
 }
 
 fn ask_open(site: &Http3Site) -> Vec<(Client, Vec<Stream>)> {
