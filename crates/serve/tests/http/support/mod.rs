@@ -31,7 +31,16 @@ pub(crate) struct Tree(TempDir);
 impl Tree {
     /// Creates the directory with these files, all with the same mtime.
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
-        let tree = Self(TempDir::new().unwrap());
+        Self::inside(TempDir::new().unwrap(), files)
+    }
+
+    /// As [`Tree::new`], on the filesystem in memory; `None` if there is none.
+    pub(crate) fn in_memory(files: &[(&str, &[u8])]) -> Option<Self> {
+        TempDir::new_in("/dev/shm").ok().map(|place| Self::inside(place, files))
+    }
+
+    fn inside(place: TempDir, files: &[(&str, &[u8])]) -> Self {
+        let tree = Self(place);
         fs::create_dir(tree.root()).unwrap();
         files.iter().for_each(|(path, bytes)| tree.write(path, bytes));
         tree
