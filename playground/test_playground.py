@@ -9,6 +9,7 @@ skipped, each with the reason. The pattern is implemented here independently, fr
 import collections
 import contextlib
 import ctypes
+import dataclasses
 import functools
 import itertools
 import os
@@ -50,12 +51,15 @@ class Language:
     direct_bytes: int = 512
     # Methods with internal, unaligned buffers.
     buffered: tuple = ()
+    # Whether the language has posix_fadvise(2), and file types in its streams of directories.
+    has_advice: bool = True
+    has_types: bool = True
 
 
 LANGUAGES = {
     "c": Language(
         "c/playground.c",
-        ("blocking", "pwrite", "uring"),
+        ("blocking", "threads", "uring", "null"),
         (("cc", "-xc", "-include", "liburing.h", "-fsyntax-only", "/dev/null"),),
         ("cc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", "{out}/playground-c", "c/playground.c",
          "-luring"),
@@ -63,29 +67,32 @@ LANGUAGES = {
     ),
     "go": Language(
         "go/main.go",
-        ("blocking", "pwrite", "uring", "goroutines"),
+        ("blocking", "threads", "uring", "goroutines", "file", "null"),
         (("go", "version"), ("go", "-C", "go", "mod", "download")),
         ("go", "build", "-C", "go", "-buildvcs=false", "-o", "{out}/playground-go", "."),
         ("{out}/playground-go",),
     ),
     "java": Language(
         "java/Playground.java",
-        ("blocking", "pwrite", "virtual"),
+        ("blocking", "threads", "virtual", "async", "null"),
         (("javac", "-version"), ("java", "-version")),
         ("javac", "-d", "{out}", "java/Playground.java"),
         ("java", "-cp", "{out}", "Playground"),
         direct_bytes=4096,
+        has_advice=False,
+        has_types=False,
     ),
     "node": Language(
         "node/playground.mjs",
-        ("blocking", "promises", "workers"),
+        ("blocking", "promises", "workers", "null"),
         (("node", "--version"),),
         (),
         ("node", str(HERE / "node/playground.mjs")),
+        has_advice=False,
     ),
     "python": Language(
         "python/playground.py",
-        ("blocking", "pwrite", "uring", "stream"),
+        ("blocking", "threads", "uring", "stream", "executor", "to_thread", "null"),
         (("{python}", "--version"),),
         (),
         ("{python}", str(HERE / "python/playground.py")),
@@ -93,7 +100,7 @@ LANGUAGES = {
     ),
     "zig": Language(
         "zig/playground.zig",
-        ("blocking", "pwrite", "uring"),
+        ("blocking", "threads", "uring", "null"),
         (("{python}", "-c", "import importlib.metadata as m; assert m.version('ziglang') == '0.15.2', m.version('ziglang')"),),
         ("{python}", "-m", "ziglang", "build-exe", "-O", "ReleaseFast", "-lc", "--cache-dir", "{out}/cache",
          "--global-cache-dir", "{out}/cache", "-femit-bin={out}/playground-zig", "zig/playground.zig"),
@@ -163,8 +170,42 @@ def pattern(size, seed=1, generation=1):
     return b"".join(stamped)[:size]
 
 
+def places(seed, count):
+    """Returns the order of `count` blocks in a random read."""
+    state, rounds = seed, []
+
+    def number():
+        nonlocal state
+        state = state + 0x9E3779B97F4A7C15 & MASK
+        mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & MASK
+        return mixed ^ mixed >> 31
+
+    for _ in range(4):
+        addend = number()
+        rounds.append((addend, number() | 1))
+    bits = (max(count, 2) - 1).bit_length()
+
+    def image(place):
+        for addend, factor in rounds:
+            place = (place + addend) * factor & (1 << bits) - 1
+            place ^= place >> max(bits // 3, 1)
+        return place
+
+    found = []
+    for place in map(image, range(count)):
+        while place >= count:
+            place = image(place)
+        found.append(place)
+    return found
+
+
 # Rows
 
+ONE_THREAD = ("blocking", "stream", "promises", "async", "executor", "to_thread", "null")
+DEEP = ("uring", "promises", "async", "executor", "to_thread")
+OF_TREES = ("blocking", "threads", "goroutines", "virtual", "promises")
+WRITES, READS, TREES = ("write", "append-sync"), ("read", "random-read"), ("walk", "stat")
 DIGITS = {"seconds": 9, "sync_s": 9, "close_s": 9, "cpu_user_s": 6, "cpu_sys_s": 6}
 DIGITS |= {"p50_us": 3, "p95_us": 3, "p99_us": 3, "max_us": 3}
 KEYS = ["seconds", "sync_s", "close_s", "ops", "bytes", "pages_ok", "in_flight_max", "cpu_user_s", "cpu_sys_s"]
@@ -189,6 +230,7 @@ class Case:
     batch: int = 1
     wait: str = "wait"
     direct: str = "no"
+    advice: str = "normal"
     seed: int = 1
     generation: int = 1
 
@@ -202,11 +244,11 @@ class Case:
 
     @property
     def workers(self):
-        return 1 if self.method in ("blocking", "stream", "promises") else self.threads
+        return 1 if self.method in ONE_THREAD else self.threads
 
     @property
     def in_flight_bound(self):
-        return self.workers * (self.depth if self.method in ("uring", "promises") else 1)
+        return self.workers * (self.depth if self.method in DEEP else 1)
 
 
 THREADS, DEPTHS = (1, 3, 10), (1, 7, 128)
@@ -226,13 +268,17 @@ def cases(method, direct):
     --wait alternate, so that they meet every depth and number of threads.
     """
     blocks, step = ((512, 4096, 65536), 512) if direct else ((512, 4096, 65536, 1000), 1)
-    threads = (1,) if method in ("blocking", "stream", "promises") else THREADS
+    threads = (1,) if method in ONE_THREAD else THREADS
     depths = DEPTHS if method in ("uring", "promises") else (1,)
+    # Pools of threads differ from each other less than rings do: their depths alternate too.
+    pool_depths = itertools.cycle(DEPTHS if method in DEEP and depths == (1,) else (1,))
     turns = itertools.cycle(BATCHES if method == "uring" else BATCHES[:1])
     shapes = ((size, block) for block in blocks for size in sizes(block, step))
     for count, ((size, block), depth, thread) in enumerate(itertools.product(shapes, depths, threads), 1):
         batch, wait = next(turns)
-        yield Case(method, size, block, thread, depth, batch, wait, "yes" if direct else "no", seed=count % 3, generation=count)
+        direct_words = "yes" if direct else "no"
+        depth = max(depth, next(pool_depths))
+        yield Case(method, size, block, thread, depth, batch, wait, direct_words, seed=count % 3, generation=count)
 
 
 def without_io_uring():
@@ -291,15 +337,16 @@ class ProgramTest(unittest.TestCase):
         return self.trace.read_text()
 
     def check(self, op, case, row):
-        self.assertEqual(int(row["bytes"]), case.size)
-        self.assertEqual(int(row["pages_ok"]), -(-case.size // PAGE) if op == "read" else 0)
-        self.assertLessEqual(int(row["in_flight_max"]), case.in_flight_bound)
+        if op not in TREES:
+            self.assertEqual(int(row["bytes"]), case.size)
+            self.assertLessEqual(int(row["in_flight_max"]), case.in_flight_bound)
+        self.assertEqual(int(row["pages_ok"]), -(-case.size // PAGE) if op in READS else 0)
         self.assertGreaterEqual(int(row["in_flight_max"]), 1)
         for smaller, larger in itertools.pairwise(["seconds", "sync_s", "close_s"]):
             self.assertLessEqual(float(row[smaller]), float(row[larger]))
         for smaller, larger in itertools.pairwise(["p50_us", "p95_us", "p99_us", "max_us"]):
             self.assertLessEqual(float(row[smaller]), float(row[larger]))
-        if op == "read":
+        if op not in WRITES:
             self.assertEqual(row["sync_s"], row["seconds"])
 
     def refused(self, status, cause, answer):
@@ -321,6 +368,8 @@ class Method(ProgramTest):
         row = self.row("write", case)
         self.assertTrue(self.path.read_bytes() == pattern(case.size, case.seed, case.generation), case)
         again = self.row("read", case)
+        if self.method != "stream" and case.generation % 3 == 0:
+            self.assertEqual(int(self.row("random-read", case)["ops"]), case.blocks, case)
         # A buffered file object merges or splits blocks.
         if case.method != "stream":
             self.assertEqual((int(row["ops"]), int(again["ops"])), (case.blocks, case.blocks), case)
@@ -412,7 +461,7 @@ class Method(ProgramTest):
     def test_interrupted_calls_are_made_again(self):
         if not can_trace():
             self.skipTest("no strace that may trace")
-        calls, errors = ["write", "pwrite64", "read", "pread64"], ["EINTR"]
+        calls, errors = ["write", "pwrite64", "read", "pread64", "preadv", "preadv2"], ["EINTR"]
         if self.method == "uring":
             calls, errors = ["io_uring_enter"], ["EINTR", "EAGAIN", "EBUSY"]
         only = [] if self.method == "uring" else ["-P", self.path]
@@ -423,6 +472,133 @@ class Method(ProgramTest):
             self.row("write", case, before=before)
             self.assertTrue(self.path.read_bytes() == pattern(case.size), error)
             self.row("read", case, before=before)
+
+
+    def offsets(self, case, advice="normal"):
+        """Returns the offsets of a random read, by thread, and the advice that was given."""
+        text = self.strace_output("pread64,preadv,preadv2,fadvise64", "random-read", dataclasses.replace(case, advice=advice))
+        advised = re.findall(r"fadvise64\(\d+, 0, 0, (\w+)\)", text)
+        calls = re.findall(rf"^(\d+) +(?:<\.\.\. )?pread(?:64|v2?)(?:\(| resumed>).*(?:[^1], {case.block}|\], 1), (\d+)(?:, 0)?\)? += {case.block}$", text, re.MULTILINE)
+        return {thread: [int(at) for other, at in calls if other == thread] for thread, _ in calls}, advised
+
+    def test_a_random_read_has_the_order_of_its_seed(self):
+        if self.method == "stream":
+            answer = self.call(*Case(self.method, 4096).words("random-read", self.path))
+            return self.refused(3, "stream", answer)
+        case = Case(self.method, 100 * 4096, threads=1 if self.method in ONE_THREAD else 3, seed=7)
+        self.row("write", case)
+        if self.method == "uring":
+            self.row("random-read", case)
+            return self.skipTest("strace does not show the operations of a ring")
+        bounds = [i * 100 // case.threads for i in range(case.threads + 1)]
+        expected = [[4096 * (first + place) for place in places(7, end - first)] for first, end in itertools.pairwise(bounds)]
+        found, advised = self.offsets(case)
+        # The thread of a pool or runtime that makes a call is not the one that asked for it.
+        if self.method in ("blocking", "threads", "workers"):
+            self.assertCountEqual(found.values(), expected)
+        else:
+            self.assertCountEqual(sum(found.values(), []), sum(expected, []))
+        self.assertEqual(advised, [])
+
+    def test_a_hint_against_read_ahead_is_given_or_refused(self):
+        if self.method == "stream":
+            return
+        case = Case(self.method, 4096, advice="random")
+        self.path.write_bytes(pattern(4096))
+        if not LANGUAGES[self.name].has_advice:
+            answer = self.call(*case.words("random-read", self.path))
+            return self.refused(3, "posix_fadvise", answer)
+        advised = re.findall(r"fadvise64\(\d+, 0, 0, (\w+)\) += 0", self.strace_output("fadvise64", "random-read", case))
+        self.assertEqual(advised, ["POSIX_FADV_RANDOM"])
+
+    def test_appends_are_synced_one_by_one(self):
+        case = Case(self.method, 19 * 4096 + 100)
+        if self.method == "uring":
+            row = self.row("append-sync", case)
+        else:
+            calls = "write,pwrite64,pwritev,fdatasync"
+            text = self.strace_output(calls, "append-sync", case)
+            # Calls of a runtime on its own descriptors are no writes of blocks.
+            done = re.findall(r"(write|fdatasync)\w*(?:\(| resumed>).*\)? += (\d+)$", text, re.MULTILINE)
+            blocks = [size for call, size in done if call == "write" and size in ("4096", "100")]
+            self.assertEqual((len(blocks), sum(call == "fdatasync" for call, _ in done)), (20, 21))
+            order = [call for call, size in done if call == "fdatasync" or size in ("4096", "100")]
+            self.assertEqual(order, ["write", "fdatasync"] * 20 + ["fdatasync"])
+            row = self.row("append-sync", case)
+        self.assertTrue(self.path.read_bytes() == pattern(case.size))
+        self.assertEqual(int(row["ops"]), 40)
+        more = dict(depth=2) if self.method in DEEP else dict(threads=2)
+        if self.method not in ("blocking", "stream"):
+            self.refused(2, "append-sync", self.call(*Case(self.method, 4096, **more).words("append-sync", self.path)))
+
+    def make_tree(self):
+        """Makes a tree. Returns its root, the number of its entries and the bytes of its files."""
+        root = self.scratch / "tree"
+        for number in range(40):
+            part = root / f"dir {number % 7}" / f"deep{number % 3}"
+            part.mkdir(parents=True, exist_ok=True)
+            os.truncate(os.open(os.fsencode(part) + b"/\xff\n%d" % number, os.O_CREAT | os.O_WRONLY), number)
+        (root / "empty").mkdir()
+        (root / "to a directory").symlink_to(root / "dir 1")
+        (root / "to nothing").symlink_to("nothing")
+        os.mkfifo(root / "pipe")
+        below = [os.path.join(where, name) for where, dirs, files in os.walk(os.fsencode(root)) for name in dirs + files]
+        return root, len(below), sum(range(40))
+
+    def test_trees_are_walked_with_no_more_calls_than_they_take(self):
+        root, entries, sizes = self.make_tree()
+        for op in TREES:
+            case = Case(self.method, 1, threads=1 if self.method in ONE_THREAD else 3, depth=3 if self.method in DEEP else 1)
+            runs = self.method in OF_TREES and (op == "stat" or LANGUAGES[self.name].has_types)
+            if not runs:
+                self.refused(3, "", self.call(*case.words(op, root)))
+                continue
+            row = self.row(op, case, path=root)
+            self.assertEqual((int(row["ops"]), int(row["bytes"])), (entries, sizes if op == "stat" else 0), op)
+            self.assertEqual((row["p50_us"], row["max_us"]), ("0.000", "0.000"))
+            if not can_trace():
+                self.skipTest("no strace that may trace")
+            calls = "stat,lstat,newfstatat,statx"
+            # Each directory may be looked at once more when it is opened.
+            words = ["strace", "-f", "-e", f"trace={calls}", "-o", str(self.trace)]
+            self.assertEqual(self.call(*case.words(op, root), before=words).returncode, 0)
+            # By descriptor (an empty path) it is no call for an entry.
+            made = [line for line in self.trace.read_text().splitlines() if re.search(r'"(?:[^"]*/tree/)?(?:\\377|dir |deep|empty|to )', line)]
+            least, most = (entries - 1, entries - 1) if op == "stat" else (0, 0)
+            self.assertTrue(least <= len(made) <= most, (op, len(made), entries))
+
+    def test_a_tree_that_is_not_there_or_cannot_be_read_is_an_error(self):
+        op = "walk" if LANGUAGES[self.name].has_types else "stat"
+        if self.method in OF_TREES:
+            answer = self.call(*Case(self.method, 1, threads=3, depth=3).words(op, self.scratch / "none"))
+            self.refused(1, f"cannot {op} '{self.scratch}/none': No such file or directory", answer)
+            answer = self.call(*Case(self.method, 1).words(op, "/dev/null"))
+            self.refused(1, f"cannot {op} '/dev/null': Not a directory", answer)
+
+    def test_what_is_listed_for_an_operation_can_run(self):
+        root, _, _ = self.make_tree()
+        for op in (*WRITES, *READS, *TREES):
+            verdict = dict(line.split("\t") for line in self.call("--list", op).stdout.splitlines())[self.method]
+            path = root if op in TREES else self.path
+            answer = self.call(*Case(self.method, 4096).words(op, path))
+            self.assertEqual(answer.returncode, 0 if verdict == "ok" else 3, (op, verdict, answer.stderr))
+            if verdict != "ok":
+                self.assertIn(verdict, answer.stderr)
+
+
+class Null(ProgramTest):
+    """The loop without its calls."""
+
+    def test_it_touches_no_file_and_counts_every_block(self):
+        for op in ("write", "read", "random-read"):
+            for block in (512, 1000, 4096, 65536):
+                row = self.row(op, Case("null", 300_000, block))
+                self.assertEqual(int(row["ops"]), -(-300_000 // block), (op, block))
+        self.assertFalse(self.path.exists())
+
+    def test_it_is_for_blocks_alone(self):
+        for op in ("append-sync", "walk", "stat"):
+            self.refused(3, "", self.call(*Case("null", 4096).words(op, self.scratch)))
 
 
 class Pipes:
@@ -540,7 +716,7 @@ class Program(ProgramTest):
 
     def test_wrong_options_are_misuse(self):
         good = Case("blocking", 4096).words("write", self.path)
-        wrong = {"--op": ["", "append"], "--method": ["", "mmap"], "--wait": ["sleep"], "--direct": ["maybe"]}
+        wrong = {"--op": ["", "append"], "--method": ["", "mmap"], "--advice": ["", "sequential"], "--wait": ["sleep"], "--direct": ["maybe"]}
         for name in ("--size", "--block", "--threads", "--depth", "--batch"):
             wrong[name] = ["", "0", "-1", "+1", "1e3", "0x10", "4k", " 1", "1_000", "99999999999999999999"]
         for name in ("--seed", "--generation"):
@@ -550,7 +726,7 @@ class Program(ProgramTest):
             words[words.index(name) + 1] = value
             with self.subTest(name=name, value=value):
                 self.refused(2, "", self.call(*words))
-        for words in [[], ["--list", "now"], [*good, "--sync", "yes"], [*good, "more"], good[:-1], *self.without_one(good)]:
+        for words in [[], ["--list", "now"], ["--list", "walk", "stat"], [*good, "--sync", "yes"], [*good, "more"], good[:-1], *self.without_one(good)]:
             with self.subTest(words=words):
                 self.refused(2, "", self.call(*words))
         self.assertFalse(self.path.exists())
@@ -579,6 +755,8 @@ def load_tests(loader, _tests, _pattern):
 
 
 def kind_of(method):
+    if method == "null":
+        return Null
     mixins = {"uring": (Ring, RingPipes), "blocking": (Pipes,)}.get(method, ())
     return type(method, (*mixins, Method), {"__doc__": Method.__doc__})
 

@@ -216,7 +216,7 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -s h -l help -d 'show 
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l models -x -d 'only these I/O models, separated by commas, and blocking calls to compare with'
-complete -c fathom -n '__fish_seen_subcommand_from bench' -l lang -x -d 'the same methods in other languages: all, or some of c, go, java, node, python, zig'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l lang -x -d 'the same operations in other languages: all, or some of c, go, java, node, python, zig'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l size -x -d 'bytes of the file; units as K, M and G may follow; otherwise 1G'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l block -x -d 'bytes of one operation; otherwise 4K, for read and copy 128K'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l files -x -d 'files of the tree that walk and stat look at; otherwise 100000'

@@ -1,20 +1,22 @@
-// Writes or reads one file once, with one I/O method, and prints one row. The contract is
-// ../README.md.
+// Does one operation on one file or one tree, with one I/O method, and prints one row. The contract
+// is ../README.md.
 //
-// A worker is a goroutine with its own partition of the file; except with the method `goroutines`
-// it is locked to a thread. A slot holds one operation and its buffer. System calls need one slot;
-// a ring has --depth slots, and a block starts only when a slot is free. The slots bound the
-// operations in flight. The submission queue does not, because the kernel empties it at each
-// submission.
+// A worker is a goroutine with its own partition of the file; except with the methods `goroutines`
+// and `file` it is locked to a thread. A slot holds one operation and its buffer. System calls need
+// one slot; a ring has --depth slots, and a block starts only when a slot is free. The slots bound
+// the operations in flight. The submission queue does not, because the kernel empties it at each
+// submission. In a tree, the workers share a queue of directories instead.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,15 +46,17 @@ const (
 )
 
 type options struct {
-	op, method, path, wait, direct                       string
+	op, method, path, wait, direct, advice               string
 	size, block, threads, depth, batch, seed, generation uint64
+
+	// These follow from the others.
+	writes, syncs, trees, rings, spins bool
 }
 
-var methods = []string{"blocking", "pwrite", "uring", "goroutines"}
-
-func (o *options) writes() bool { return o.op == "write" }
-func (o *options) rings() bool  { return o.method == "uring" }
-func (o *options) spins() bool  { return o.wait == "spin" }
+var (
+	operations = []string{"write", "read", "random-read", "append-sync", "walk", "stat"}
+	methods    = []string{"blocking", "threads", "uring", "goroutines", "file", "null"}
+)
 
 // quitting is never unlocked: if several goroutines fail, only the first prints its error.
 var quitting sync.Mutex
@@ -66,18 +70,30 @@ func quit(status int, format string, arguments ...any) {
 // words returns an errno's text as the C library spells it, with a capital letter.
 func words(err error) string {
 	text := err.Error()
+	if errno := unix.Errno(0); errors.As(err, &errno) { // also one inside an os.PathError
+		text = errno.Error()
+	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // job is the state that all workers share.
 type job struct {
 	options
-	file                  int
+	file                  *os.File // nil for trees and `null`
+	fd                    int
+	tree                  tree
 	pattern               [page]byte // a page without its stamp
 	inFlight, inFlightMax atomic.Int64
 }
 
-func (j *job) fail(action string, err error) { quit(failed, "%s '%s': %s", action, j.path, words(err)) }
+func fail(action, path string, err error) { quit(failed, "%s '%s': %s", action, path, words(err)) }
+
+// again repeats a call that a signal interrupts.
+func again(call func() (int, error)) (result int, err error) {
+	for result, err = call(); err == unix.EINTR; result, err = call() {
+	}
+	return result, err
+}
 
 // countBegun counts operations before their submission. They are counted until their completion is
 // known, so the count is an upper bound of the operations in flight.
@@ -109,14 +125,51 @@ func (j *job) stampOf(offset uint64) (stamp [stampBytes]byte) {
 	return stamp
 }
 
+// order returns the places of the blocks of a random read.
+func order(seed, count uint64) []uint64 {
+	number := func() uint64 {
+		seed += 0x9E3779B97F4A7C15
+		z := (seed ^ seed>>30) * 0xBF58476D1CE4E5B9
+		z = (z ^ z>>27) * 0x94D049BB133111EB
+		return z ^ z>>31
+	}
+	var rounds [4]struct{ addend, factor uint64 }
+	for i := range rounds {
+		rounds[i].addend = number()
+		rounds[i].factor = number() | 1
+	}
+	width := bits.Len64(max(count, 2) - 1)
+	mask, shift := uint64(1)<<width-1, max(width/3, 1)
+	image := func(x uint64) uint64 {
+		for _, round := range rounds {
+			x = (x + round.addend) * round.factor & mask
+			x ^= x >> shift
+		}
+		return x
+	}
+	places := make([]uint64, count)
+	for k := range places {
+		x := image(uint64(k))
+		for x >= count {
+			x = image(x)
+		}
+		places[k] = x
+	}
+	return places
+}
+
 type slot struct {
 	number         uint64
 	buffer         []byte // starts with the page that contains the start of the block
 	offset, length uint64
 	moved          uint64
+	syncing        bool // all of the block is written
 	timed          bool
 	start          time.Time
 }
+
+// position returns the offset of the rest.
+func (s *slot) position() int64 { return int64(s.offset + s.moved) }
 
 // rest returns the part of the block that has not been transferred.
 func (s *slot) rest() []byte { return s.buffer[s.offset%page+s.moved : s.offset%page+s.length] }
@@ -149,15 +202,23 @@ func (s *slot) verify(j *job) (begun uint64) {
 
 type worker struct {
 	*job
-	first, next, end    uint64 // blocks
+	first, next, end    uint64   // blocks
+	order               []uint64 // of a random read, from first
+	transfer            func(*slot) (int, error)
 	slots               []slot
 	free                []*slot
+	dirents             []byte
 	ops, bytes, pagesOK uint64
 	latencies           []time.Duration
 }
 
 // prepare maps the buffers outside Go's heap, because the kernel may write to them at any time.
 func (w *worker) prepare() {
+	if w.trees {
+		w.dirents = make([]byte, direntsBytes)
+		w.countBegun(1)
+		return
+	}
 	span := w.block
 	if w.block%page != 0 {
 		// A block that starts inside a page needs space for the start of that page, and may end
@@ -165,12 +226,19 @@ func (w *worker) prepare() {
 		span = (w.block/page + 2) * page
 	}
 	blocks := w.end - w.first
-	count := uint64(1)
-	if w.rings() {
+	count, timed := uint64(1), blocks/timedEvery+1
+	if w.rings {
 		count = w.depth
 	}
+	if w.syncs {
+		timed = blocks
+	}
+	if w.op == "random-read" {
+		w.order = order(w.seed, blocks)
+	}
 	count = min(count, blocks)
-	w.latencies = make([]time.Duration, 0, blocks/timedEvery+1)
+	w.transfer = w.call()
+	w.latencies = make([]time.Duration, 0, timed)
 	w.slots = make([]slot, count)
 	memory, err := unix.Mmap(-1, 0, int(count*span+page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -189,13 +257,17 @@ func (w *worker) prepare() {
 func (w *worker) begin() *slot {
 	s := w.free[len(w.free)-1]
 	w.free = w.free[:len(w.free)-1]
-	s.offset = w.next * w.block
+	number := w.next
+	if w.order != nil {
+		number = w.first + w.order[w.next-w.first]
+	}
+	s.offset = number * w.block
 	s.length = min(w.block, w.size-s.offset)
-	s.moved = 0
-	if w.writes() {
+	s.moved, s.syncing = 0, false
+	if w.writes {
 		s.stamp(w.job)
 	}
-	if s.timed = (w.next-w.first)%timedEvery == 0; s.timed {
+	if s.timed = w.syncs || (w.next-w.first)%timedEvery == 0; s.timed {
 		s.start = time.Now()
 	}
 	w.next++
@@ -207,10 +279,10 @@ func (w *worker) advance(s *slot, moved int, err error) bool {
 	switch {
 	case err == unix.EINTR || err == unix.EAGAIN:
 		return false
-	case err != nil:
-		w.fail("cannot "+w.op, err)
-	case moved == 0:
-		quit(failed, "cannot %s '%s': unexpected end of file", w.op, w.path)
+	case err != nil && err != io.EOF:
+		fail("cannot "+w.deed(s), w.path, err)
+	case moved == 0 && !s.syncing:
+		quit(failed, "cannot %s '%s': unexpected end of file", w.deed(s), w.path)
 	}
 	w.ops++
 	w.bytes += uint64(moved)
@@ -218,37 +290,195 @@ func (w *worker) advance(s *slot, moved int, err error) bool {
 	if s.moved < s.length {
 		return false
 	}
+	if w.syncs && !s.syncing {
+		s.syncing = true
+		return false
+	}
 	if s.timed {
 		w.latencies = append(w.latencies, time.Since(s.start))
 	}
-	if !w.writes() {
+	if !w.writes {
 		w.pagesOK += s.verify(w.job)
 	}
 	w.free = append(w.free, s)
 	return true
 }
 
-func (w *worker) call(s *slot) (int, error) {
-	offset := int64(s.offset + s.moved)
+// deed returns what the operation of a slot does.
+func (j *job) deed(s *slot) string {
 	switch {
-	case w.method == "blocking" && w.writes():
-		return unix.Write(w.file, s.rest())
-	case w.method == "blocking":
-		return unix.Read(w.file, s.rest())
-	case w.writes():
-		return unix.Pwrite(w.file, s.rest(), offset)
+	case s.syncing:
+		return "sync"
+	case j.writes:
+		return "write"
 	}
-	return unix.Pread(w.file, s.rest(), offset)
+	return "read"
+}
+
+// call returns the function that moves the rest of a block.
+func (j *job) call() func(*slot) (int, error) {
+	switch {
+	case j.method == "null" && j.writes:
+		return func(s *slot) (int, error) { return len(s.rest()), nil }
+	case j.method == "null":
+		return func(s *slot) (int, error) { s.stamp(j); return len(s.rest()), nil }
+	case j.method == "file" && j.writes:
+		return func(s *slot) (int, error) { return j.file.WriteAt(s.rest(), s.position()) }
+	case j.method == "file":
+		return func(s *slot) (int, error) { return j.file.ReadAt(s.rest(), s.position()) }
+	case j.method == "blocking" && j.writes:
+		return func(s *slot) (int, error) { return unix.Write(j.fd, s.rest()) }
+	case j.method == "blocking" && j.op == "read":
+		return func(s *slot) (int, error) { return unix.Read(j.fd, s.rest()) }
+	case j.writes:
+		return func(s *slot) (int, error) { return unix.Pwrite(j.fd, s.rest(), s.position()) }
+	}
+	return func(s *slot) (int, error) { return unix.Pread(j.fd, s.rest(), s.position()) }
+}
+
+// operate moves the rest of a block, or syncs the file after it.
+func (w *worker) operate(s *slot) (int, error) {
+	if s.syncing {
+		return 0, unix.Fdatasync(w.fd)
+	}
+	return w.transfer(s)
 }
 
 func (w *worker) runCalls() {
 	for w.next < w.end {
 		s := w.begin()
 		w.countBegun(1)
-		for moved, err := w.call(s); !w.advance(s, moved, err); moved, err = w.call(s) {
+		for moved, err := w.operate(s); !w.advance(s, moved, err); moved, err = w.operate(s) {
 		}
 		w.countEnded(1)
 	}
+}
+
+// tree is the queue of the directories that no worker has taken yet.
+type tree struct {
+	*sync.Cond
+	paths []string
+	taken int // directories that workers list now
+}
+
+// take waits for a directory and returns it, or false if all have been listed.
+func (t *tree) take() (path string, found bool) {
+	t.L.Lock()
+	defer t.L.Unlock()
+	for len(t.paths) == 0 && t.taken > 0 {
+		t.Wait()
+	}
+	if len(t.paths) == 0 {
+		return "", false
+	}
+	path, t.paths = t.paths[0], t.paths[1:]
+	t.taken++
+	return path, true
+}
+
+// replace puts the subdirectories of a directory that was taken into its place.
+func (t *tree) replace(below []string) {
+	t.L.Lock()
+	defer t.L.Unlock()
+	t.paths = append(t.paths, below...)
+	t.taken--
+	if len(below) > 0 || t.taken == 0 {
+		t.Broadcast()
+	}
+}
+
+func (w *worker) runTree() {
+	list := w.listWithCalls
+	if w.method == "goroutines" {
+		list = w.listWithReadDir
+	}
+	for path, found := w.tree.take(); found; path, found = w.tree.take() {
+		w.tree.replace(list(path))
+	}
+}
+
+// listWithReadDir counts the entries of a directory and returns its subdirectories.
+func (w *worker) listWithReadDir(path string) (below []string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		fail("cannot "+w.op, path, err)
+	}
+	for _, entry := range entries {
+		if w.op == "stat" {
+			info, err := entry.Info()
+			if err != nil {
+				fail("cannot stat", path+"/"+entry.Name(), err)
+			}
+			if info.Mode().IsRegular() {
+				w.bytes += uint64(info.Size())
+			}
+		}
+		if entry.IsDir() {
+			below = append(below, path+"/"+entry.Name())
+		}
+	}
+	w.ops += uint64(len(entries))
+	return below
+}
+
+// A directory is read into a buffer of the C library's size.
+const (
+	direntsBytes = 32768
+	direntLength = unsafe.Offsetof(unix.Dirent{}.Reclen)
+	direntType   = unsafe.Offsetof(unix.Dirent{}.Type)
+	direntName   = unsafe.Offsetof(unix.Dirent{}.Name)
+)
+
+// listWithCalls does the same with direct system calls.
+func (w *worker) listWithCalls(path string) (below []string) {
+	fd, err := again(func() (int, error) {
+		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	for err == nil {
+		var length int
+		length, err = again(func() (int, error) { return unix.Getdents(fd, w.dirents) })
+		if length <= 0 {
+			break
+		}
+		below = w.countDirents(fd, path, w.dirents[:length], below)
+	}
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	if err != nil {
+		fail("cannot "+w.op, path, err)
+	}
+	return below
+}
+
+// countDirents counts entries of a directory and appends its subdirectories to below.
+func (w *worker) countDirents(fd int, path string, dirents []byte, below []string) []string {
+	for length := uint16(0); len(dirents) > 0; dirents = dirents[length:] {
+		length = binary.NativeEndian.Uint16(dirents[direntLength:])
+		name, _, _ := bytes.Cut(dirents[direntName:length], []byte{0})
+		if string(name) == "." || string(name) == ".." {
+			continue
+		}
+		kind := dirents[direntType]
+		if w.op == "stat" || kind == unix.DT_UNKNOWN {
+			var metadata unix.Stat_t
+			_, err := again(func() (int, error) {
+				return 0, unix.Fstatat(fd, string(name), &metadata, unix.AT_SYMLINK_NOFOLLOW)
+			})
+			if err != nil {
+				fail("cannot "+w.op, path+"/"+string(name), err)
+			}
+			kind = byte(metadata.Mode >> 12) // as IFTODT of dirent.h
+			if w.op == "stat" && kind == unix.DT_REG {
+				w.bytes += uint64(metadata.Size)
+			}
+		}
+		if kind == unix.DT_DIR {
+			below = append(below, path+"/"+string(name))
+		}
+		w.ops++
+	}
+	return below
 }
 
 // The ring's structures follow linux/io_uring.h.
@@ -277,6 +507,7 @@ type (
 )
 
 const (
+	opFsync           = 3
 	opRead            = 22
 	opWrite           = 23
 	offSqes           = 0x10000000
@@ -284,6 +515,7 @@ const (
 	setupDeferTaskrun = 1 << 13
 	featSingleMmap    = 1
 	enterGetevents    = 1
+	fsyncDatasync     = 1
 )
 
 type ring struct {
@@ -388,20 +620,24 @@ func (r *ring) enter(submit, completions uint32, flags uintptr) unix.Errno {
 }
 
 func (w *worker) makeRing() *ring {
-	r, err := makeRing(uint32(w.depth), w.spins())
+	r, err := makeRing(uint32(w.depth), w.spins)
 	if err != nil {
-		quit(unavailable, "cannot make a ring: %s", words(err))
+		quit(unavailable, "cannot run '%s': %s", w.method, words(err))
 	}
 	return r
 }
 
 func (w *worker) queue(r *ring, s *slot) {
+	if s.syncing {
+		r.push(sqe{opcode: opFsync, fd: int32(w.fd), rwFlags: fsyncDatasync, userData: s.number})
+		return
+	}
 	opcode, rest := uint8(opRead), s.rest()
-	if w.writes() {
+	if w.writes {
 		opcode = opWrite
 	}
 	address := uint64(uintptr(unsafe.Pointer(&rest[0])))
-	r.push(sqe{opcode: opcode, fd: int32(w.file), offset: s.offset + s.moved, address: address,
+	r.push(sqe{opcode: opcode, fd: int32(w.fd), offset: uint64(s.position()), address: address,
 		length: uint32(len(rest)), userData: s.number})
 }
 
@@ -431,7 +667,7 @@ func (w *worker) submit(r *ring, wait bool) {
 		r.enter(0, 0, enterGetevents)
 		time.Sleep(time.Millisecond)
 	default:
-		w.fail("cannot submit operations on", errno)
+		fail("cannot submit operations on", w.path, errno)
 	}
 }
 
@@ -463,7 +699,7 @@ func (w *worker) runRing(r *ring) {
 		if batch > 0 {
 			w.countBegun(batch)
 		}
-		w.submit(r, !w.spins() && w.startable() == 0)
+		w.submit(r, !w.spins && w.startable() == 0)
 		w.reap(r)
 	}
 }
@@ -471,12 +707,15 @@ func (w *worker) runRing(r *ring) {
 // work runs one worker. It signals `ready` and `ended`, and begins when `start` is closed, after
 // the clock has started.
 func (w *worker) work(ready, ended *sync.WaitGroup, start <-chan struct{}) {
-	if w.method != "goroutines" {
+	if w.method != "goroutines" && w.method != "file" {
 		runtime.LockOSThread()
 	}
 	w.prepare()
 	run := w.runCalls
-	if w.rings() {
+	switch {
+	case w.trees:
+		run = w.runTree
+	case w.rings:
 		r := w.makeRing()
 		defer r.close()
 		run = func() { w.runRing(r) }
@@ -494,7 +733,7 @@ func usage() (u unix.Rusage) {
 
 func (j *job) startWorkers() (workers []*worker, start func(), ended *sync.WaitGroup) {
 	count, blocks := j.threads, (j.size+j.block-1)/j.block
-	if j.method == "blocking" {
+	if j.method == "blocking" || j.method == "null" {
 		count = 1
 	}
 	var ready sync.WaitGroup
@@ -518,14 +757,16 @@ func (j *job) run() {
 	ended.Wait()
 	moved := time.Since(began)
 	after, synced := usage(), moved
-	if j.writes() {
-		if err := unix.Fdatasync(j.file); err != nil {
-			j.fail("cannot sync", err)
+	if j.file != nil && j.writes {
+		if _, err := again(func() (int, error) { return 0, unix.Fdatasync(j.fd) }); err != nil {
+			fail("cannot sync", j.path, err)
 		}
 		synced = time.Since(began)
 	}
-	if err := unix.Close(j.file); err != nil {
-		j.fail("cannot close", err)
+	if j.file != nil {
+		if err := j.file.Close(); err != nil {
+			fail("cannot close", j.path, err)
+		}
 	}
 	j.printRow([3]time.Duration{moved, synced, time.Since(began)}, before, after, workers)
 }
@@ -540,6 +781,9 @@ func (j *job) printRow(clocks [3]time.Duration, before, after unix.Rusage, worke
 		latencies = append(latencies, w.latencies...)
 	}
 	slices.Sort(latencies)
+	if len(latencies) == 0 { // a tree
+		latencies = []time.Duration{0}
+	}
 	rank := func(percent int) float64 { return float64(latencies[(len(latencies)*percent+99)/100-1]) / 1e3 }
 	_, err := fmt.Printf("seconds=%.9f\tsync_s=%.9f\tclose_s=%.9f\tops=%d\tbytes=%d\tpages_ok=%d\tin_flight_max=%d\t"+
 		"cpu_user_s=%.6f\tcpu_sys_s=%.6f\tswitches=%d\tswitches_forced=%d\tp50_us=%.3f\tp95_us=%.3f\tp99_us=%.3f\tmax_us=%.3f\n",
@@ -570,7 +814,7 @@ func (o *options) parse(arguments []string) error {
 			return nil
 		})
 	}
-	word("op", &o.op, "write", "read")
+	word("op", &o.op, operations...)
 	word("method", &o.method, methods...)
 	word("path", &o.path)
 	number("size", &o.size, 1, 1<<47)
@@ -580,6 +824,7 @@ func (o *options) parse(arguments []string) error {
 	number("batch", &o.batch, 1, ringMax)
 	word("wait", &o.wait, "wait", "spin")
 	word("direct", &o.direct, "yes", "no")
+	word("advice", &o.advice, "normal", "random")
 	number("seed", &o.seed, 0, 1<<64-1)
 	number("generation", &o.generation, 0, 1<<64-1)
 	err := set.Parse(arguments)
@@ -592,52 +837,91 @@ func (o *options) parse(arguments []string) error {
 		return errors.New("one of --op, --method, --path, --size, --block is missing")
 	case o.direct == "yes" && (o.size%512 != 0 || o.block%512 != 0):
 		return errors.New("with --direct, --size or --block is no multiple of 512")
+	case o.op == "append-sync" && (o.threads > 1 || o.depth > 1):
+		return errors.New("append-sync has one operation in flight: --threads 1 --depth 1")
 	}
+	o.derive()
 	return nil
+}
+
+func (o *options) derive() {
+	o.syncs = o.op == "append-sync"
+	o.writes = o.op == "write" || o.syncs
+	o.trees = o.op == "walk" || o.op == "stat"
+	o.rings = o.method == "uring"
+	o.spins = o.wait == "spin"
+}
+
+// refusal returns the reason why the method cannot run the operation; nothing if it can.
+func (o *options) refusal() string {
+	switch {
+	case o.method == "null" && (o.trees || o.syncs):
+		return "null is the loop of write, read and random-read alone"
+	case o.method == "file" && o.trees:
+		return "walking with package os is the method goroutines"
+	case o.rings && o.trees:
+		return "no operation of a ring reads a directory"
+	case o.rings:
+		r, err := makeRing(uint32(o.depth), o.spins)
+		if err != nil {
+			return words(err)
+		}
+		r.close()
+	}
+	return ""
 }
 
 func (j *job) open() {
 	flags := unix.O_RDONLY | unix.O_CLOEXEC
-	if j.writes() {
+	if j.writes {
 		flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC | unix.O_CLOEXEC
 	}
 	if j.direct == "yes" {
 		flags |= unix.O_DIRECT
 	}
-	var err error
-	if j.file, err = unix.Open(j.path, flags, 0o666); err != nil {
-		j.fail("cannot open", err)
+	fd, err := again(func() (int, error) { return unix.Open(j.path, flags, 0o666) })
+	if err != nil {
+		fail("cannot open", j.path, err)
+	}
+	j.fd, j.file = fd, os.NewFile(uintptr(fd), j.path)
+	if j.advice == "random" && !j.writes {
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
+			fail("cannot advise", j.path, err)
+		}
 	}
 }
 
-func list() {
+func list(op string) {
 	for _, method := range methods {
-		verdict := "ok"
-		if method == "uring" {
-			if r, err := makeRing(1, false); err != nil {
-				verdict = words(err)
-			} else {
-				r.close()
-			}
-		}
-		fmt.Printf("%s\t%s\n", method, verdict)
+		o := options{op: op, method: method, depth: 1}
+		o.derive()
+		fmt.Printf("%s\t%s\n", method, cmp.Or(o.refusal(), "ok"))
 	}
 }
 
 func main() {
-	if slices.Equal(os.Args[1:], []string{"--list"}) {
-		list()
+	switch words := os.Args[1:]; {
+	case slices.Equal(words, []string{"--list"}):
+		list("write")
+		return
+	case len(words) == 2 && words[0] == "--list" && slices.Contains(operations, words[1]):
+		list(words[1])
 		return
 	}
-	j := &job{options: options{wait: "wait", direct: "no", threads: 1, depth: 1, batch: 1, seed: 1, generation: 1}}
+	j := &job{options: options{wait: "wait", direct: "no", advice: "normal", threads: 1, depth: 1, batch: 1, seed: 1, generation: 1}}
 	if err := j.parse(os.Args[1:]); err != nil {
 		quit(misused, "cannot use the command line: %v", err)
 	}
-	if j.rings() {
-		// Check before the file is truncated: an unavailable method must not change it.
-		(&worker{job: j}).makeRing().close()
+	// Check before the file is truncated: an unavailable method must not change it.
+	if reason := j.refusal(); reason != "" {
+		quit(unavailable, "cannot run '%s': %s", j.method, reason)
 	}
 	j.makePattern()
-	j.open()
+	switch {
+	case j.trees:
+		j.tree = tree{Cond: sync.NewCond(new(sync.Mutex)), paths: []string{j.path}}
+	case j.method != "null":
+		j.open()
+	}
 	j.run()
 }

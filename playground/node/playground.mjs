@@ -1,11 +1,10 @@
 #!/usr/bin/env node
 /*
- * Writes or reads one file once, with one I/O method, and prints one row. The contract is
+ * Does one operation on one file or tree, with one I/O method, and prints one row. The contract is
  * ../README.md.
  *
- * A partition of the file belongs to one thread. A slot holds one operation and its buffer.
- * Blocking calls need one slot; promises have --depth slots, and each slot is a chain of awaited
- * operations.
+ * A partition of the file belongs to one thread. A slot holds one block and its buffer. Blocking
+ * calls need one slot; promises have --depth slots, and each slot is a chain of awaited operations.
  */
 import fs from "node:fs";
 import { basename } from "node:path";
@@ -14,10 +13,11 @@ import { once } from "node:events";
 import { getSystemErrorMap } from "node:util";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-const PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, WASM_PAGE = 65536;
+const PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, WASM_PAGE = 65536, WARM_UP_BLOCKS = 20000;
 const FAILED = 1, MISUSED = 2, UNAVAILABLE = 3;
 const THREADS_MAX = 32768, UINT64_MAX = 2n ** 64n - 1n;
-const METHODS = ["blocking", "promises", "workers"];
+const METHODS = ["blocking", "promises", "workers", "null"];
+const WRITES = ["write", "append-sync"], READS = ["read", "random-read"], TREES = ["walk", "stat"];
 
 /** An error that exits the program with a status; `thing` may be empty. */
 class Stop extends Error {
@@ -38,7 +38,7 @@ function words(error) {
 
 function failed(action, path) {
   return (error) => {
-    throw error instanceof Stop ? error : new Stop(FAILED, action, path, words(error));
+    throw error instanceof Stop ? error : new Stop(FAILED, action, error.path ?? path, words(error));
   };
 }
 
@@ -59,9 +59,9 @@ function unlessInterrupted(error) {
   return null;
 }
 
-function uninterrupted(move) {
+function uninterrupted(call, argument) {
   try {
-    return move();
+    return call(argument);
   } catch (error) {
     return unlessInterrupted(error);
   }
@@ -105,21 +105,57 @@ function filledPage(seed, generation) {
   return page;
 }
 
+function allocated(make) {
+  try {
+    return make();
+  } catch {
+    throw new Stop(FAILED, "cannot allocate buffers", "", "Cannot allocate memory");
+  }
+}
+
 /**
  * Allocates the memory of all slots, filled with the pattern except for the stamps. WebAssembly
  * memory is page-aligned, as O_DIRECT requires, and can be shared between threads.
  */
 function makeMemory(options, bytes) {
   const pages = Math.max(1, Math.ceil(bytes / WASM_PAGE));
-  let memory;
-  try {
-    memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer;
-  } catch {
-    throw new Stop(FAILED, "cannot allocate buffers", "", "Cannot allocate memory");
-  }
+  const { buffer: memory } = allocated(() => new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }));
   const page = filledPage(options.seed, options.generation), all = Buffer.from(memory);
   for (let at = 0; at < bytes; at += PAGE) all.set(page, at);
   return memory;
+}
+
+// The order of a random read
+
+function* splitMix(state) {
+  for (;;) {
+    state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n);
+    let z = BigInt.asUintN(64, (state ^ (state >> 30n)) * 0xbf58476d1ce4e5b9n);
+    z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+    yield z ^ (z >> 31n);
+  }
+}
+
+/** Returns a permutation of the numbers below `count`, in arithmetic modulo 2^32. */
+function places(seed, count) {
+  if (count > 2 ** 32) throw new Stop(FAILED, "cannot order blocks", "", "there are more than 2^32");
+  const order = allocated(() => new Uint32Array(count));
+  const bits = 32 - Math.clz32(Math.max(count, 2) - 1), mask = -1 >>> (32 - bits), shift = Math.max(Math.floor(bits / 3), 1);
+  const numbers = splitMix(seed), number = () => Number(BigInt.asUintN(32, numbers.next().value));
+  const rounds = Array.from({ length: 4 }, () => [number(), number() | 1]);
+  const image = (x) => {
+    for (const [addend, factor] of rounds) {
+      x = Math.imul(x + addend, factor) & mask;
+      x ^= x >>> shift;
+    }
+    return x >>> 0;
+  };
+  for (let k = 0; k < count; k++) {
+    let place = image(k);
+    while (place >= count) place = image(place);
+    order[k] = place;
+  }
+  return order;
 }
 
 // One partition
@@ -129,8 +165,11 @@ class Partition {
   constructor(options, slots, first, end, inFlight) {
     Object.assign(this, { options, slots, first, next: first, end, inFlight });
     Object.assign(this, { ops: 0, bytes: 0, pages_ok: 0, latencies: [] });
-    this.writes = options.op === "write";
-    this.action = `cannot ${options.op}`;
+    this.writes = WRITES.includes(options.op);
+    this.action = this.writes ? "cannot write" : "cannot read";
+    this.syncs = options.op === "append-sync";
+    this.timedEvery = this.syncs ? 1 : TIMED_EVERY;
+    this.order = options.op === "random-read" ? places(options.seed, end - first) : null;
     this.stamp = Buffer.alloc(STAMP);
     this.stamp.writeBigUInt64LE(options.generation, 8);
   }
@@ -141,11 +180,12 @@ class Partition {
   }
 
   begin(buffer) {
-    const number = this.next++, offset = number * this.options.block;
+    const count = this.next++ - this.first, number = this.first + (this.order ? this.order[count] : count);
+    const offset = number * this.options.block;
     const length = Math.min(this.options.block, this.options.size - offset);
     if (this.writes) this.stampPages(buffer, offset, length);
-    const timed = (number - this.first) % TIMED_EVERY === 0;
     this.inFlight.begin();
+    const timed = count % this.timedEvery === 0;
     return { buffer, offset, length, moved: 0, start: timed ? process.hrtime.bigint() : null };
   }
 
@@ -173,49 +213,67 @@ class Partition {
     }
   }
 
-  /** Processes the number of bytes of one call. Returns whether the block is complete. */
+  /** Processes the result of one call. Returns whether the block is complete. */
   advance(block, moved) {
     if (moved === null) return false;
-    if (moved === 0) throw new Stop(FAILED, this.action, this.options.path, "unexpected end of file");
     this.ops++;
-    this.bytes += moved;
-    block.moved += moved;
-    if (block.moved < block.length) return false;
+    if (block.moved < block.length) { // or else it was an fdatasync
+      if (moved === 0) throw new Stop(FAILED, this.action, this.options.path, "unexpected end of file");
+      this.bytes += moved;
+      block.moved += moved;
+      if (block.moved < block.length || this.syncs) return false;
+    }
     this.inFlight.end();
     if (block.start !== null) this.latencies.push(Number(process.hrtime.bigint() - block.start));
     if (!this.writes) this.verify(block);
     return true;
   }
 
-  /** blocking and workers: the thread waits in each call. */
-  runCalls(fd) {
-    const call = this.writes ? fs.writeSync : fs.readSync, positioned = this.options.method === "workers";
+  /** Returns the function that makes the next blocking call for a block. */
+  blockingCall(fd) {
+    const transfer = this.writes ? fs.writeSync : fs.readSync, { method, op, path } = this.options;
+    const positioned = method === "workers" || op === "random-read";
+    return ({ buffer, offset, length, moved }) => {
+      if (moved === length) return attempt("cannot sync", path, () => uninterrupted(fs.fdatasyncSync, fd));
+      const position = positioned ? offset + moved : null; // null: the file position
+      return transfer(fd, buffer, (offset % PAGE) + moved, length - moved, position);
+    };
+  }
+
+  /** Returns the function that only stamps a block where a call would read it. */
+  nullCall() {
+    return ({ buffer, offset, length }) => {
+      if (!this.writes) this.stampPages(buffer, offset, length);
+      return length;
+    };
+  }
+
+  /** blocking, workers and null: the thread waits in each call. */
+  runCalls(call) {
     attempt(this.action, this.options.path, () => {
       while (this.next < this.end) {
-        const block = this.begin(this.slots[0]), start = block.offset % PAGE;
-        const move = () => {
-          const position = positioned ? block.offset + block.moved : null; // null: the file position
-          return call(fd, block.buffer, start + block.moved, block.length - block.moved, position);
-        };
-        while (!this.advance(block, uninterrupted(move))) {}
+        const block = this.begin(this.slots[0]);
+        while (!this.advance(block, uninterrupted(call, block))) {}
       }
     });
   }
 
   /** promises: each slot starts its next block when its previous one is complete. */
   async runPromises(handle) {
+    const { path } = this.options;
+    const call = async ({ buffer, offset, length, moved }) => {
+      if (moved === length) return handle.datasync().catch(unlessInterrupted).catch(failed("cannot sync", path));
+      const where = [(offset % PAGE) + moved, length - moved, offset + moved];
+      if (this.writes) return (await handle.write(buffer, ...where)).bytesWritten;
+      return (await handle.read(buffer, ...where)).bytesRead;
+    };
     const chain = async (slot) => {
       while (this.next < this.end) {
-        const block = this.begin(slot), start = block.offset % PAGE;
-        const move = async () => {
-          const where = [start + block.moved, block.length - block.moved, block.offset + block.moved];
-          if (this.writes) return (await handle.write(block.buffer, ...where)).bytesWritten;
-          return (await handle.read(block.buffer, ...where)).bytesRead;
-        };
-        while (!this.advance(block, await move().catch(unlessInterrupted))) {}
+        const block = this.begin(slot);
+        while (!this.advance(block, await call(block).catch(unlessInterrupted))) {}
       }
     };
-    await Promise.all(this.slots.map(chain)).catch(failed(this.action, this.options.path));
+    await Promise.all(this.slots.map(chain)).catch(failed(this.action, path));
   }
 
   get counts() {
@@ -246,6 +304,76 @@ function makePartition({ options, span, memory, counts }, part) {
   return new Partition(options, slots, part.first, part.end, new InFlight(counts));
 }
 
+/** Runs the loop on memory of its own, so that the code of the loop is compiled. */
+function warmUp(options) {
+  const block = Math.min(options.block, WASM_PAGE), size = block * WARM_UP_BLOCKS;
+  const layout = layOut({ ...options, method: "null", threads: 1, block, size }), partition = makePartition(layout, layout.parts[0]);
+  partition.runCalls(partition.nullCall());
+}
+
+// A tree
+
+const below = (directory, name) => Buffer.concat([directory, Buffer.from("/"), name]);
+
+/** Paths are buffers, because names may have any bytes. */
+class Tree {
+  constructor(options) {
+    Object.assign(this, { ops: 0, bytes: 0, pages_ok: 0, latencies: [], max: 1 });
+    Object.assign(this, { options, waiting: [Buffer.from(options.path)] });
+    this.action = `cannot ${options.op}`;
+    this.stats = options.op === "stat";
+    this.form = { encoding: "buffer", withFileTypes: !this.stats };
+  }
+
+  /** Counts an entry, of which the type or the metadata is known. */
+  add(directory, name, known) {
+    this.ops++;
+    if (this.stats && known.isFile()) this.bytes += known.size;
+    if (known.isDirectory()) this.waiting.push(below(directory, name));
+  }
+
+  runCalls() {
+    attempt(this.action, this.options.path, () => {
+      while (this.waiting.length > 0) {
+        const directory = this.waiting.pop();
+        for (const entry of fs.readdirSync(directory, this.form)) {
+          if (this.stats) this.add(directory, entry, fs.lstatSync(below(directory, entry)));
+          else this.add(directory, entry.name, entry);
+        }
+      }
+    });
+  }
+
+  /** promises: a call starts as soon as less than --depth others are in flight. */
+  async runPromises() {
+    const { readdir, lstat } = fs.promises, unknown = [];
+    const list = async (directory) => {
+      for (const entry of await readdir(directory, this.form)) {
+        if (this.stats) unknown.push([directory, entry]);
+        else this.add(directory, entry.name, entry);
+      }
+    };
+    const look = async ([directory, name]) => this.add(directory, name, await lstat(below(directory, name)));
+    let calls = 0;
+    const walked = new Promise((resolve, reject) => {
+      const start = () => {
+        while (calls < this.options.depth && unknown.length + this.waiting.length > 0) {
+          const call = unknown.length > 0 ? look(unknown.pop()) : list(this.waiting.pop());
+          this.max = Math.max(this.max, ++calls);
+          call.then(end, reject);
+        }
+        if (calls === 0) resolve();
+      };
+      const end = () => {
+        calls--;
+        start();
+      };
+      start();
+    });
+    await walked.catch(failed(this.action, this.options.path));
+  }
+}
+
 // The clocks
 
 /**
@@ -257,10 +385,12 @@ async function measure(options, file, work) {
   const since = () => Number(process.hrtime.bigint() - start);
   const end = await work();
   const seconds = end ? Number(end - start) : since(), after = process.resourceUsage();
-  const sync = options.op === "write" ? (await file.sync(), since()) : seconds;
+  const sync = WRITES.includes(options.op) ? (await file.sync(), since()) : seconds;
   await file.close();
   return { clocks: [seconds, sync, since()], before, after };
 }
+
+const NO_FILE = { sync() {}, close() {} };
 
 function openSync(options, flags) {
   const fd = attempt("cannot open", options.path, () => fs.openSync(options.path, flags, 0o666));
@@ -281,9 +411,16 @@ async function openHandle(options, flags) {
 }
 
 async function runOne(options, file) {
+  warmUp(options);
   const layout = layOut(options), partition = makePartition(layout, layout.parts[0]);
-  const work = () => (file.handle ? partition.runPromises(file.handle) : partition.runCalls(file.fd));
+  const call = options.method === "null" ? partition.nullCall() : partition.blockingCall(file.fd);
+  const work = () => (file.handle ? partition.runPromises(file.handle) : partition.runCalls(call));
   return { ...(await measure(options, file, work)), all: [partition.counts], max: layout.counts[1] };
+}
+
+async function runTree(options, file) {
+  const tree = new Tree(options), work = () => (options.method === "promises" ? tree.runPromises() : tree.runCalls());
+  return { ...(await measure(options, file, work)), all: [tree], max: tree.max };
 }
 
 // All workers wait until counts[2] becomes 1. Each reports its own end time, because messages
@@ -310,10 +447,12 @@ function failedWorker(error) {
 }
 
 function work() {
-  const { counts, part, fd } = workerData, partition = makePartition(workerData, part);
+  const { options, counts, part, fd } = workerData;
+  warmUp(options);
+  const partition = makePartition(workerData, part);
   parentPort.postMessage("ready");
   Atomics.wait(counts, 2, 0);
-  partition.runCalls(fd);
+  partition.runCalls(partition.blockingCall(fd));
   const end = process.hrtime.bigint();
   parentPort.postMessage({ ...partition.counts, end });
 }
@@ -324,7 +463,7 @@ function row({ clocks, before, after, all, max }) {
   const latencies = Float64Array.from(all.flatMap((counts) => counts.latencies)).sort();
   const sum = (name) => all.reduce((total, counts) => total + counts[name], 0);
   const used = (name) => after[name] - before[name];
-  const rank = (percent) => (latencies[Math.ceil((latencies.length * percent) / 100) - 1] / 1e3).toFixed(3);
+  const rank = (percent) => ((latencies[Math.ceil((latencies.length * percent) / 100) - 1] ?? 0) / 1e3).toFixed(3);
   return {
     seconds: (clocks[0] / 1e9).toFixed(9),
     sync_s: (clocks[1] / 1e9).toFixed(9),
@@ -358,7 +497,7 @@ const word = (...known) => (name, text) => {
 };
 
 const SETTINGS = {
-  op: word("write", "read"),
+  op: word("write", "read", "random-read", "append-sync", "walk", "stat"),
   method: word(...METHODS),
   path: (_, text) => text,
   size: count(2n ** 47n),
@@ -368,12 +507,13 @@ const SETTINGS = {
   batch: count(BigInt(THREADS_MAX)),
   wait: word("wait", "spin"),
   direct: word("yes", "no"),
+  advice: word("normal", "random"),
   seed: number(0n, UINT64_MAX),
   generation: number(0n, UINT64_MAX),
 };
 
 function parse(given) {
-  const options = { threads: 1, depth: 1, batch: 1, wait: "wait", direct: "no", seed: 1n, generation: 1n };
+  const options = { threads: 1, depth: 1, batch: 1, wait: "wait", direct: "no", advice: "normal", seed: 1n, generation: 1n };
   for (let i = 0; i < given.length; i += 2) {
     const name = given[i].replace(/^--/, ""), read = given[i] !== name && Object.hasOwn(SETTINGS, name) && SETTINGS[name];
     if (!read) throw new Stop(MISUSED, "cannot use", given[i], "no such option");
@@ -385,18 +525,38 @@ function parse(given) {
   if (options.direct === "yes" && (options.size % 512 || options.block % 512)) {
     throw new Stop(MISUSED, "cannot use", "--direct", "--size and --block are to be multiples of 512");
   }
+  if (options.op === "append-sync" && (options.threads > 1 || options.depth > 1)) {
+    throw new Stop(MISUSED, "cannot use", "append-sync", "it has one operation in flight: --threads 1 --depth 1");
+  }
   if (options.method !== "workers") options.threads = 1;
   return options;
 }
 
+/** Returns the reason why the method cannot run the operation here; null if it can. */
+function unavailable(method, op, direct, advice) {
+  if (method === "workers" && TREES.includes(op)) return "worker threads share no queue of directories";
+  if (method === "null" && (TREES.includes(op) || op === "append-sync")) return "it makes no calls, so that nothing is synced or walked";
+  if (advice === "random" && READS.includes(op)) return "Node has no posix_fadvise(2)";
+  if (direct === "yes" && !fs.constants.O_DIRECT) return "no O_DIRECT here";
+  return null;
+}
+
+function open(options) {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_RDONLY, O_DIRECT } = fs.constants, { method, op, direct } = options;
+  if (method === "null" || TREES.includes(op)) return NO_FILE;
+  const flags = (WRITES.includes(op) ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | (direct === "yes" ? O_DIRECT : 0);
+  return method === "promises" ? openHandle(options, flags) : openSync(options, flags);
+}
+
 async function main(given) {
-  if (given.length === 1 && given[0] === "--list") return METHODS.map((method) => `${method}\tok\n`).join("");
-  const options = parse(given), { O_WRONLY, O_CREAT, O_TRUNC, O_RDONLY, O_DIRECT } = fs.constants;
-  if (options.direct === "yes" && !O_DIRECT) throw new Stop(UNAVAILABLE, "cannot use", "--direct", "no O_DIRECT here");
-  const flags = (options.op === "write" ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | (options.direct === "yes" ? O_DIRECT : 0);
-  const file = options.method === "promises" ? await openHandle(options, flags) : openSync(options, flags);
-  const run = options.method === "workers" ? runWorkers : runOne;
-  const columns = Object.entries(row(await run(options, file)));
+  if (given[0] === "--list" && given.length <= 2) {
+    const op = SETTINGS.op("--list", given[1] ?? "write");
+    return METHODS.map((method) => `${method}\t${unavailable(method, op) ?? "ok"}\n`).join("");
+  }
+  const options = parse(given), { method, op, direct, advice } = options, reason = unavailable(method, op, direct, advice);
+  if (reason) throw new Stop(UNAVAILABLE, "cannot run", method, reason);
+  const run = TREES.includes(op) ? runTree : method === "workers" ? runWorkers : runOne;
+  const columns = Object.entries(row(await run(options, await open(options))));
   return columns.map(([key, value]) => `${key}=${value}`).join("\t") + "\n";
 }
 

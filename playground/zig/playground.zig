@@ -1,10 +1,10 @@
-//! Writes or reads one file once, with one I/O method, and prints one row. The contract is
-//! ../README.md.
+//! Does one operation on one file or one tree, with one I/O method, and prints one row. The
+//! contract is ../README.md.
 //!
 //! A worker is a thread with its own partition of the file. A slot holds one operation and its
 //! buffer. System calls need one slot; a ring has --depth slots, and a block starts only when a
 //! slot is free. The slots bound the operations in flight. The submission queue does not, because
-//! the kernel empties it at each submission.
+//! the kernel empties it at each submission. In a tree, the workers share the directories instead.
 //!
 //! For Zig 0.15.
 
@@ -16,8 +16,24 @@ const Stamp = [16]u8;
 const timed_every = 64;
 const ring_max = 32768;
 
-const Op = enum { write, read };
-const Method = enum { blocking, pwrite, uring };
+const Op = enum {
+    write,
+    read,
+    @"random-read",
+    @"append-sync",
+    walk,
+    stat,
+
+    fn writes(op: Op) bool {
+        return op == .write or op == .@"append-sync";
+    }
+
+    fn ofTree(op: Op) bool {
+        return op == .walk or op == .stat;
+    }
+};
+
+const Method = enum { blocking, threads, uring, null };
 const Status = enum(u8) { failed = 1, misused = 2, unavailable = 3 };
 
 /// The command line options. Each field name is the option name without the dashes; fields without
@@ -33,6 +49,7 @@ const Options = struct {
     batch: u64 = 1,
     wait: enum { wait, spin } = .wait,
     direct: enum { no, yes } = .no,
+    advice: enum { normal, random } = .normal,
     seed: u64 = 1,
     generation: u64 = 1,
 
@@ -46,10 +63,10 @@ const Options = struct {
 
 var options: Options = undefined;
 var program: []const u8 = "playground";
-var file: linux.fd_t = undefined;
+var file: ?linux.fd_t = null;
 var in_flight = std.atomic.Value(u64).init(0);
 var in_flight_max = std.atomic.Value(u64).init(0);
-const allocator = std.heap.page_allocator;
+const allocator = std.heap.smp_allocator;
 
 /// Never unlocked: if several threads fail, only the first prints its error.
 var quitting: std.Thread.Mutex = .{};
@@ -66,19 +83,19 @@ fn words(errno: linux.E) [*:0]const u8 {
     return strerror(@intFromEnum(errno));
 }
 
-fn fail(action: []const u8, errno: linux.E) noreturn {
-    quit(.failed, "cannot {s} '{s}': {s}", .{ action, options.path, words(errno) });
+/// Returns the result of a system call, or exits the program on an error.
+fn must(action: []const u8, path: []const u8, result: usize) usize {
+    const errno = linux.E.init(result);
+    if (errno != .SUCCESS) quit(.failed, "cannot {s} '{s}': {s}", .{ action, path, words(errno) });
+    return result;
 }
 
-/// Returns the result of a system call, or exits the program on an error.
-fn must(action: []const u8, result: usize) usize {
-    const errno = linux.E.init(result);
-    return if (errno == .SUCCESS) result else fail(action, errno);
+fn allocated(memory: anytype) @typeInfo(@TypeOf(memory)).error_union.payload {
+    return memory catch quit(.failed, "cannot allocate memory: {s}", .{words(.NOMEM)});
 }
 
 fn allocate(comptime T: type, count: u64) []T {
-    return allocator.alignedAlloc(T, .fromByteUnits(page), count) catch
-        quit(.failed, "cannot allocate buffers: {s}", .{words(.NOMEM)});
+    return allocated(allocator.alignedAlloc(T, .fromByteUnits(page), count));
 }
 
 /// Counts operations before their submission. They are counted until their completion is known, so
@@ -91,6 +108,31 @@ fn countBegun(operations: u64) void {
 
 fn countEnded(operations: u64) void {
     _ = in_flight.fetchSub(operations, .monotonic);
+}
+
+/// Assigns the blocks from `first` on in the order of a random read.
+fn shuffle(order: []u64, first: u64) void {
+    var random: std.Random.SplitMix64 = .init(options.seed);
+    var rounds: [4]Round = undefined;
+    for (&rounds) |*round| round.* = .{ .addend = random.next(), .factor = random.next() | 1 };
+    const bits: u6 = @intCast(64 - @clz(@max(order.len, 2) - 1));
+    for (order, 0..) |*block, k| {
+        var place = image(k, &rounds, bits);
+        while (place >= order.len) place = image(place, &rounds, bits);
+        block.* = first + place;
+    }
+}
+
+const Round = struct { addend: u64, factor: u64 };
+
+fn image(number: u64, rounds: *const [4]Round, bits: u6) u64 {
+    const mask = (@as(u64, 1) << bits) - 1;
+    var x = number;
+    for (rounds) |round| {
+        x = (x +% round.addend) *% round.factor & mask;
+        x ^= x >> @max(bits / 3, 1);
+    }
+    return x;
 }
 
 fn fill(buffers: []u8) void {
@@ -124,6 +166,11 @@ const Slot = struct {
     /// The time of submission, if the operation is timed.
     start: ?std.time.Instant,
 
+    /// Returns whether the next operation of the block is its sync.
+    fn toSync(slot: *const Slot) bool {
+        return slot.moved == slot.length;
+    }
+
     /// Returns the part of the block that has not been transferred.
     fn rest(slot: *const Slot) []u8 {
         return slot.buffer[slot.offset % page ..][slot.moved..slot.length];
@@ -154,6 +201,38 @@ const Slot = struct {
     }
 };
 
+/// The directories to read, shared by the workers.
+const Directories = struct {
+    mutex: std.Thread.Mutex = .{},
+    changed: std.Thread.Condition = .{},
+    paths: std.ArrayList([:0]const u8) = .empty,
+    /// The number of workers without a directory.
+    idle: u64 = 0,
+
+    fn add(d: *Directories, path: [:0]const u8) void {
+        d.mutex.lock();
+        allocated(d.paths.append(allocator, path));
+        d.mutex.unlock();
+        d.changed.signal();
+    }
+
+    /// Returns null when no worker has a directory, and therefore none can be added.
+    fn take(d: *Directories) ?[:0]const u8 {
+        d.mutex.lock();
+        defer d.mutex.unlock();
+        d.idle += 1;
+        while (d.paths.items.len == 0 and d.idle < options.threads) d.changed.wait(&d.mutex);
+        if (d.paths.pop()) |path| {
+            d.idle -= 1;
+            return path;
+        }
+        d.changed.broadcast();
+        return null;
+    }
+};
+
+var directories: Directories = .{};
+
 /// Synchronises the workers with `main`.
 const StartBarrier = struct {
     ready: std.Thread.WaitGroup = .{},
@@ -162,11 +241,14 @@ const StartBarrier = struct {
 };
 
 const Worker = struct {
-    thread: std.Thread = undefined,
+    /// No two workers share a cache line.
+    thread: std.Thread align(std.atomic.cache_line) = undefined,
     /// Block numbers of the partition.
     first: u64,
     next: u64,
     end: u64,
+    /// The blocks in the order of a random read; empty: ascending.
+    order: []u64 = &.{},
     slots: []Slot = &.{},
     free: std.ArrayList(*Slot) = .empty,
     latencies_ns: std.ArrayList(u64) = .empty,
@@ -175,11 +257,11 @@ const Worker = struct {
     pages_ok: u64 = 0,
 
     fn run(w: *Worker, gates: *StartBarrier) void {
-        w.prepare();
+        if (!options.op.ofTree()) w.prepare();
         var ring = if (options.method == .uring) needRing() else undefined;
         gates.ready.finish();
         gates.start.wait();
-        if (options.method == .uring) w.runRing(&ring) else w.runCalls();
+        if (options.op.ofTree()) w.runTree() else if (options.method == .uring) w.runRing(&ring) else w.runCalls();
         gates.ended.finish();
         if (options.method == .uring) ring.deinit();
     }
@@ -191,7 +273,11 @@ const Worker = struct {
         const span = if (options.block % page == 0) options.block else (options.block / page + 2) * page;
         w.slots = allocate(Slot, @min(if (options.method == .uring) options.depth else 1, blocks));
         w.free = .initBuffer(allocate(*Slot, w.slots.len));
-        w.latencies_ns = .initBuffer(allocate(u64, blocks / timed_every + 1));
+        w.latencies_ns = .initBuffer(allocate(u64, if (options.op == .@"append-sync") blocks else blocks / timed_every + 1));
+        if (options.op == .@"random-read") {
+            w.order = allocate(u64, blocks);
+            shuffle(w.order, w.first);
+        }
         const buffers = allocate(u8, w.slots.len * span);
         fill(buffers);
         for (w.slots, 0..) |*slot, i| {
@@ -203,12 +289,13 @@ const Worker = struct {
     /// Assigns the next block to a free slot.
     fn begin(w: *Worker) *Slot {
         const slot = w.free.pop().?;
-        slot.offset = w.next * options.block;
+        const number = w.next - w.first;
+        w.next += 1;
+        slot.offset = (if (options.op == .@"random-read") w.order[number] else w.first + number) * options.block;
         slot.length = @min(options.block, options.size - slot.offset);
         slot.moved = 0;
-        if (options.op == .write) slot.stamp();
-        slot.start = if ((w.next - w.first) % timed_every == 0) now() else null;
-        w.next += 1;
+        if (options.op.writes()) slot.stamp();
+        slot.start = if (options.op == .@"append-sync" or number % timed_every == 0) now() else null;
         return slot;
     }
 
@@ -216,14 +303,16 @@ const Worker = struct {
     fn advance(w: *Worker, slot: *Slot, result: usize) bool {
         const errno = linux.E.init(result);
         if (errno == .INTR or errno == .AGAIN) return false;
-        const moved = must(@tagName(options.op), result);
-        if (moved == 0) quit(.failed, "cannot {t} '{s}': unexpected end of file", .{ options.op, options.path });
+        const synced = slot.toSync();
+        const action = if (synced) "sync" else if (options.op.writes()) "write" else "read";
+        const moved = must(action, options.path, result);
+        if (moved == 0 and !synced) quit(.failed, "cannot {s} '{s}': unexpected end of file", .{ action, options.path });
         w.ops += 1;
         w.bytes += moved;
         slot.moved += moved;
-        if (slot.moved < slot.length) return false;
+        if (slot.moved < slot.length or (options.op == .@"append-sync" and !synced)) return false;
         if (slot.start) |began| w.latencies_ns.appendAssumeCapacity(now().since(began));
-        if (options.op == .read) w.pages_ok += slot.verify();
+        if (!options.op.writes()) w.pages_ok += slot.verify();
         w.free.appendAssumeCapacity(slot);
         return true;
     }
@@ -266,19 +355,64 @@ const Worker = struct {
         ring.cq_advance(ready);
         if (ended > 0) countEnded(ended);
     }
+
+    fn runTree(w: *Worker) void {
+        while (directories.take()) |path| {
+            w.readDirectory(path);
+            allocator.free(path);
+        }
+    }
+
+    fn readDirectory(w: *Worker, path: [:0]const u8) void {
+        const action = @tagName(options.op);
+        const opened = linux.open(path, .{ .DIRECTORY = true, .CLOEXEC = true }, 0);
+        const directory: linux.fd_t = @intCast(must(action, path, opened));
+        // As large as the buffer of readdir(3).
+        var buffer: [32768]u8 align(@alignOf(linux.dirent64)) = undefined;
+        while (true) {
+            const end = must(action, path, linux.getdents64(directory, &buffer, buffer.len));
+            if (end == 0) break;
+            var at: usize = 0;
+            while (at < end) {
+                const entry: *const linux.dirent64 = @ptrCast(@alignCast(&buffer[at]));
+                at += entry.reclen;
+                const name = std.mem.span(@as([*:0]const u8, @ptrCast(&entry.name)));
+                if (std.mem.eql(u8, name, ".") or std.mem.eql(u8, name, "..")) continue;
+                if (w.countEntry(directory, path, name, entry.type)) directories.add(join(path, name));
+            }
+        }
+        _ = linux.close(directory);
+    }
+
+    /// Counts the entry and returns whether it is a directory.
+    fn countEntry(w: *Worker, parent: linux.fd_t, path: []const u8, name: [:0]const u8, kind: u8) bool {
+        w.ops += 1;
+        if (options.op == .walk and kind != linux.DT.UNKNOWN) return kind == linux.DT.DIR;
+        var found: linux.Stat = undefined;
+        const result = linux.fstatat(parent, name, &found, linux.AT.SYMLINK_NOFOLLOW);
+        if (linux.E.init(result) != .SUCCESS) _ = must(@tagName(options.op), join(path, name), result);
+        if (options.op == .stat and linux.S.ISREG(found.mode)) w.bytes += @intCast(found.size);
+        return linux.S.ISDIR(found.mode);
+    }
 };
+
+fn join(path: []const u8, name: []const u8) [:0]u8 {
+    return allocated(std.fs.path.joinZ(allocator, &.{ path, name }));
+}
 
 fn call(slot: *const Slot) usize {
     const rest = slot.rest();
+    if (options.method == .null) {
+        if (!options.op.writes()) slot.stamp();
+        return rest.len;
+    }
+    const fd = file.?;
     const offset: i64 = @intCast(slot.offset + slot.moved);
-    if (options.method == .blocking) return switch (options.op) {
-        .write => linux.write(file, rest.ptr, rest.len),
-        .read => linux.read(file, rest.ptr, rest.len),
-    };
-    return switch (options.op) {
-        .write => linux.pwrite(file, rest.ptr, rest.len, offset),
-        .read => linux.pread(file, rest.ptr, rest.len, offset),
-    };
+    if (slot.toSync()) return linux.fdatasync(fd);
+    const at_position = options.method == .blocking and options.op != .@"random-read";
+    if (options.op.writes())
+        return if (at_position) linux.write(fd, rest.ptr, rest.len) else linux.pwrite(fd, rest.ptr, rest.len, offset);
+    return if (at_position) linux.read(fd, rest.ptr, rest.len) else linux.pread(fd, rest.ptr, rest.len, offset);
 }
 
 /// Creates a ring with --depth entries, so that the kernel may use as many workers. The completion
@@ -297,7 +431,7 @@ fn makeRing(depth: u64, spins: bool) !linux.IoUring {
 
 fn needRing() linux.IoUring {
     return makeRing(options.depth, options.wait == .spin) catch |problem|
-        quit(.unavailable, "cannot make a ring: {s}", .{ringProblem(problem)});
+        quit(.unavailable, "cannot run 'uring': {s}", .{ringProblem(problem)});
 }
 
 /// Returns the text of the errno that `IoUring` converted to an error.
@@ -315,8 +449,12 @@ fn ringProblem(problem: anyerror) []const u8 {
 
 fn queue(ring: *linux.IoUring, slot: *Slot) void {
     const sqe = ring.get_sqe() catch unreachable; // never full: no slot is queued twice
-    const opcode: linux.IORING_OP = if (options.op == .write) .WRITE else .READ;
-    sqe.prep_rw(opcode, file, @intFromPtr(slot.rest().ptr), slot.rest().len, slot.offset + slot.moved);
+    const opcode: linux.IORING_OP = if (options.op.writes()) .WRITE else .READ;
+    if (slot.toSync()) {
+        sqe.prep_fsync(file.?, linux.IORING_FSYNC_DATASYNC);
+    } else {
+        sqe.prep_rw(opcode, file.?, @intFromPtr(slot.rest().ptr), slot.rest().len, slot.offset + slot.moved);
+    }
     sqe.user_data = @intFromPtr(slot);
 }
 
@@ -339,7 +477,11 @@ fn now() std.time.Instant {
 }
 
 fn startWorkers(gates: *StartBarrier) []Worker {
-    const workers = allocate(Worker, if (options.method == .blocking) 1 else options.threads);
+    const workers = allocate(Worker, options.threads);
+    if (options.op.ofTree()) {
+        directories.add(allocated(allocator.dupeZ(u8, options.path)));
+        in_flight_max.store(workers.len, .monotonic);
+    }
     const blocks = std.math.divCeil(u64, options.size, options.block) catch unreachable; // a block is not empty
     gates.ready.startMany(workers.len);
     gates.ended.startMany(workers.len);
@@ -353,7 +495,7 @@ fn startWorkers(gates: *StartBarrier) []Worker {
     return workers;
 }
 
-fn transfer() !void {
+fn run() !void {
     var gates: StartBarrier = .{};
     const workers = startWorkers(&gates);
     const before = std.posix.getrusage(linux.rusage.SELF);
@@ -362,12 +504,14 @@ fn transfer() !void {
     gates.ended.wait();
     var clocks = [_]u64{now().since(began)} ** 3;
     const after = std.posix.getrusage(linux.rusage.SELF);
-    if (options.op == .write) {
-        _ = must("sync", linux.fdatasync(file));
-        clocks[1] = now().since(began);
+    if (file) |fd| {
+        if (options.op.writes()) {
+            _ = must("sync", options.path, linux.fdatasync(fd));
+            clocks[1] = now().since(began);
+        }
+        _ = must("close", options.path, linux.close(fd));
+        clocks[2] = now().since(began);
     }
-    _ = must("close", linux.close(file));
-    clocks[2] = now().since(began);
     for (workers) |w| w.thread.join();
     try printRow(clocks, before, after, workers);
 }
@@ -395,7 +539,8 @@ fn printRow(clocks: [3]u64, before: linux.rusage, after: linux.rusage, workers: 
     try out.print("\tcpu_sys_s={d:.6}", .{seconds(before.stime, after.stime)});
     try out.print("\tswitches={d}\tswitches_forced={d}", .{ after.nvcsw - before.nvcsw, after.nivcsw - before.nivcsw });
     for ([_][]const u8{ "p50", "p95", "p99", "max" }, [_]usize{ 50, 95, 99, 100 }) |name, percent| {
-        const ns = latencies_ns.items[(latencies_ns.items.len * percent + 99) / 100 - 1];
+        const rank = (latencies_ns.items.len * percent + 99) / 100; // 0: nothing was timed
+        const ns = if (rank > 0) latencies_ns.items[rank - 1] else 0;
         try out.print("\t{s}_us={d}.{d:0>3}", .{ name, ns / 1000, ns % 1000 });
     }
     try out.writeAll("\n");
@@ -412,6 +557,11 @@ fn valueOf(comptime T: type, comptime name: []const u8, text: [:0]const u8) ?T {
     return if (limits[0] <= value and value <= limits[1]) value else null;
 }
 
+fn parseValue(comptime name: []const u8, text: [:0]const u8) @FieldType(Options, name) {
+    return valueOf(@FieldType(Options, name), name, text) orelse
+        quit(.misused, "cannot use '{s}': --{s} has no such value", .{ text, name });
+}
+
 fn parse(arguments: []const [:0]const u8) Options {
     const fields = std.meta.fields(Options);
     var given: Options = undefined;
@@ -420,8 +570,7 @@ fn parse(arguments: []const [:0]const u8) Options {
     next: while (i < arguments.len) : (i += 2) {
         inline for (fields, &seen) |field, *found| if (std.mem.eql(u8, arguments[i], "--" ++ field.name)) {
             if (i + 1 == arguments.len) quit(.misused, "cannot use '{s}': no value after it", .{arguments[i]});
-            @field(given, field.name) = valueOf(field.type, field.name, arguments[i + 1]) orelse
-                quit(.misused, "cannot use '{s}': {s} has no such value", .{ arguments[i + 1], arguments[i] });
+            @field(given, field.name) = parseValue(field.name, arguments[i + 1]);
             found.* = true;
             continue :next;
         };
@@ -433,40 +582,51 @@ fn parse(arguments: []const [:0]const u8) Options {
     };
     if (given.direct == .yes and (given.size % 512 != 0 or given.block % 512 != 0))
         quit(.misused, "cannot use '--direct': --size or --block is no multiple of 512", .{});
+    if (given.op == .@"append-sync" and (given.threads > 1 or given.depth > 1))
+        quit(.misused, "cannot use '--threads' or '--depth': append-sync has one operation in flight", .{});
+    if (given.method == .blocking or given.method == .null) given.threads = 1;
     return given;
 }
 
-fn ringVerdict() []const u8 {
-    var ring = makeRing(1, false) catch |problem| return ringProblem(problem);
+/// Returns the reason why the method cannot run the operation, or null.
+fn refusal(method: Method, op: Op, depth: u64, spins: bool) ?[]const u8 {
+    if (method == .uring and op.ofTree()) return "no operation of a ring reads a directory";
+    if (method == .null and (op.ofTree() or op == .@"append-sync")) return "it reads and writes nothing";
+    if (method != .uring) return null;
+    var ring = makeRing(depth, spins) catch |problem| return ringProblem(problem);
     ring.deinit();
-    return "ok";
+    return null;
 }
 
-fn list() !void {
+fn list(op: Op) !void {
     var buffer: [256]u8 = undefined;
     var stdout = std.fs.File.stdout().writerStreaming(&buffer);
-    for (std.enums.values(Method)) |method| {
-        const verdict = if (method == .uring) ringVerdict() else "ok";
-        try stdout.interface.print("{t}\t{s}\n", .{ method, verdict });
-    }
+    for (std.enums.values(Method)) |method|
+        try stdout.interface.print("{t}\t{s}\n", .{ method, refusal(method, op, 1, false) orelse "ok" });
     try stdout.interface.flush();
+}
+
+fn openFile() linux.fd_t {
+    const direct = options.direct == .yes;
+    const flags: linux.O = if (options.op.writes())
+        .{ .ACCMODE = .WRONLY, .CREAT = true, .TRUNC = true, .CLOEXEC = true, .DIRECT = direct }
+    else
+        .{ .CLOEXEC = true, .DIRECT = direct };
+    const fd: linux.fd_t = @intCast(must("open", options.path, linux.open(options.path, flags, 0o666)));
+    if (options.advice == .random and !options.op.writes())
+        _ = must("advise", options.path, linux.fadvise(fd, 0, 0, linux.POSIX_FADV.RANDOM));
+    return fd;
 }
 
 pub fn main() !void {
     const arguments = try std.process.argsAlloc(allocator);
     program = std.fs.path.basename(arguments[0]);
-    if (arguments.len == 2 and std.mem.eql(u8, arguments[1], "--list")) return list();
+    if (arguments.len >= 2 and arguments.len <= 3 and std.mem.eql(u8, arguments[1], "--list"))
+        return list(if (arguments.len == 2) .write else parseValue("op", arguments[2]));
     options = parse(arguments[1..]);
-    // Check before the file is truncated: an unavailable method must not change it.
-    if (options.method == .uring) {
-        var ring = needRing();
-        ring.deinit();
-    }
-    const direct = options.direct == .yes;
-    const flags: linux.O = switch (options.op) {
-        .write => .{ .ACCMODE = .WRONLY, .CREAT = true, .TRUNC = true, .CLOEXEC = true, .DIRECT = direct },
-        .read => .{ .CLOEXEC = true, .DIRECT = direct },
-    };
-    file = @intCast(must("open", linux.open(options.path, flags, 0o666)));
-    try transfer();
+    // Before the file is truncated: a method that cannot run must not change it.
+    if (refusal(options.method, options.op, options.depth, options.wait == .spin)) |reason|
+        quit(.unavailable, "cannot run '{t}': {s}", .{ options.method, reason });
+    if (!options.op.ofTree() and options.method != .null) file = openFile();
+    try run();
 }

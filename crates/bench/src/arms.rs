@@ -4,9 +4,10 @@ use fathom_io::Model;
 use fathom_io::uring::Completion;
 
 use crate::ArmName;
+use crate::Workload;
 use crate::lang::{self, Lang};
-use crate::sample::Workload;
 use crate::sample::serve::CONNECTIONS;
+use crate::workload::NULL;
 
 /// An I/O model with its parameters: one way of executing a cell's workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,8 @@ pub struct Arm {
     pub lang: &'static str,
     /// The name in reports.
     pub name: String,
-    /// The I/O model; `None` for threads of a runtime in another language.
+    /// The I/O model; `None` for threads of a runtime in another language, and for the loop without
+    /// calls.
     pub model: Option<Model>,
     /// The playground program and its method, for an arm in another language.
     pub playground: Option<(Lang, lang::PlaygroundArm)>,
@@ -27,7 +29,12 @@ pub struct Arm {
     pub batch: usize,
     /// The way of waiting for completions.
     pub completion: Completion,
+    /// Whether the kernel is told not to read ahead of random reads (POSIX_FADV_RANDOM).
+    pub no_read_ahead: bool,
 }
+
+/// The arm of random reads without a hint: the kernel reads ahead.
+const READ_AHEAD: &str = "blocking_readahead";
 
 /// The language of control programs, which are not part of this project (dd).
 const CONTROL: &str = "control";
@@ -48,13 +55,14 @@ impl Arm {
             depth: 1,
             batch: 1,
             completion,
+            no_read_ahead: true,
         }
     }
 
     /// Builds the arm of a playground program.
     #[must_use]
-    pub fn of(lang: Lang, arm: lang::PlaygroundArm) -> Self {
-        let mut built = Self { model: arm.method.model(), ..Self::new(arm.to_string(), Model::Sync) };
+    pub fn of(lang: Lang, arm: lang::PlaygroundArm, workload: Workload) -> Self {
+        let mut built = Self { model: arm.method.model(), ..Self::new(arm.name(workload), Model::Sync) };
         (built.lang, built.playground) = (lang.name(), Some((lang, arm)));
         let size = |number: u32| number as usize;
         (built.threads, built.depth, built.batch) = (size(arm.threads), size(arm.depth), size(arm.batch));
@@ -66,6 +74,24 @@ impl Arm {
     #[must_use]
     pub fn control() -> Self {
         Self { lang: CONTROL, ..Self::new("dd", Model::Sync) }
+    }
+
+    /// Builds the loop of Rust without its calls.
+    #[must_use]
+    pub fn null() -> Self {
+        Self { model: None, ..Self::new(NULL, Model::Sync) }
+    }
+
+    /// Returns this arm as it is without a hint not to read ahead.
+    #[must_use]
+    pub fn with_read_ahead(&self) -> Self {
+        Self { name: READ_AHEAD.to_owned(), no_read_ahead: false, ..self.clone() }
+    }
+
+    /// Returns whether this arm is the loop without its calls, whose time is no answer.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.name == NULL
     }
 
     /// Returns whether this arm is a control program, which does not write the data pattern.
@@ -93,7 +119,7 @@ impl Arm {
     /// Returns the value of [`crate::Row::model`].
     #[must_use]
     pub fn model_name(&self) -> &'static str {
-        self.model.map_or(GREEN_THREADS, Model::name)
+        if self.is_null() { NULL } else { self.model.map_or(GREEN_THREADS, Model::name) }
     }
 
     /// Returns whether the operations go through io_uring.

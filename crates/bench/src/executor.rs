@@ -10,7 +10,7 @@ use fathom_io::sys::children_usage;
 
 use crate::arms::Arm;
 use crate::fixture::{Fixture, SampleLauncher};
-use crate::lang::{self, Direction, Measurement, Program, RunRequest};
+use crate::lang::{self, Measurement, Program, RunRequest};
 use crate::runner::Executor;
 use crate::sample::{SampleSpec, arguments};
 use crate::{ArmName, Error, Op, Row};
@@ -40,12 +40,13 @@ impl SampleLauncher for Programs<'_> {
         let program = self.others.iter().find(|program| program.lang() == lang);
         let program = program.ok_or_else(|| Error::new(Op::Start, &name, "its program was not built"))?;
         let request = RunRequest {
-            direction: if spec.workload.writes() { Direction::Write } else { Direction::Read },
+            workload: spec.workload,
             arm: playground_arm,
             path: &spec.path,
             size_bytes: spec.size,
             block_bytes: spec.block as u64,
             direct: spec.direct,
+            no_read_ahead: spec.no_read_ahead,
             seed: spec.seed,
             generation: spec.generation,
         };

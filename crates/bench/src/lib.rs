@@ -29,6 +29,7 @@ pub mod runner;
 pub mod sample;
 pub mod stats;
 pub mod summary;
+mod workload;
 
 pub use arm_name::ArmName;
 pub use compare::{ArmComparison, ArmKey, ConditionDifference, RunComparison, compare};
@@ -36,6 +37,7 @@ pub use error::{Error, Op};
 pub use executor::{ProcessExecutor, Programs};
 pub use row::Row;
 pub use run::{ArmSummary, Interval, Noise, Run, UnavailableArm};
+pub use workload::Workload;
 
 /// Runs the program of the README as a test.
 #[cfg(doctest)]

@@ -74,6 +74,10 @@ pub struct Row {
     /// Fraction of operations that io_uring punted to a kernel worker (io-wq); `None` if it is
     /// unknown.
     pub punted: Option<f64>,
+    /// Reads that the device completed during the sample, for whomever; `None` if the workload does
+    /// not depend on them, or the filesystem has no block device.
+    #[serde(default)]
+    pub device_reads: Option<u64>,
     /// Fraction of the file's pages in the page cache immediately before the first operation.
     pub cached_before: Option<f64>,
     /// Fraction of the file's pages in the page cache immediately after the last operation.

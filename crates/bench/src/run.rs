@@ -1,6 +1,6 @@
 //! A whole run as it is saved: samples, statistics, and the conditions of the measurement.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Row;
 
@@ -9,10 +9,16 @@ use crate::Row;
 pub struct Interval {
     /// The estimate.
     pub median: f64,
-    /// The lower end.
+    /// The lower end; NaN, in JSON `null`, if there are too few values for an interval.
+    #[serde(deserialize_with = "number_or_nan")]
     pub low: f64,
-    /// The upper end.
+    /// The upper end; as the lower one.
+    #[serde(deserialize_with = "number_or_nan")]
     pub high: f64,
+}
+
+fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 /// Statistics of the samples of one arm on one cell. Discarded samples are excluded.
@@ -68,6 +74,9 @@ pub struct ArmSummary {
     pub memory_bytes: Option<f64>,
     /// Median of [`Row::punted`].
     pub punted: Option<f64>,
+    /// Median of [`Row::device_reads`] for each operation.
+    #[serde(default)]
+    pub device_reads_per_op: Option<f64>,
 }
 
 /// The measured difference between two copies of the same arm. Smaller differences are not ranked.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use fathom_bench::Workload;
 use fathom_bench::advise::{
     Advice, AdviceEnd, AdviceOptions, HostProbe, NopCosts, SampleSource, Strategy, advise, text, validate,
 };
 use fathom_bench::arms::Arm;
 use fathom_bench::fixture::{CacheState, Cell};
 use fathom_bench::runner::{self, RunOutcome};
-use fathom_bench::sample::Workload;
 use fathom_bench::stats::Random;
 use fathom_bench::{Error, Op, Row, Run};
 
@@ -277,8 +277,8 @@ fn validation_tells_good_advice_from_fixed_choices() {
 #[test]
 fn advice_is_the_same_for_the_same_numbers_and_survives_json() {
     let once = advise_on(&mut Machine::new(usual)).0;
-    assert!(once == advise_on(&mut Machine::new(usual)).0);
     let json = serde_json::to_string(&once).unwrap();
+    assert_eq!(json, serde_json::to_string(&advise_on(&mut Machine::new(usual)).0).unwrap());
     let read: Advice = serde_json::from_str(&json).unwrap();
     assert_eq!((&read.sentence, &read.sensitivity), (&once.sentence, &once.sensitivity));
     assert_eq!(read.run.rows.len(), once.run.rows.len());

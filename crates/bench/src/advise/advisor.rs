@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::cells::{advice_cells, candidates, depth_arms, direct_cell};
+use super::commands::command_lines;
 use super::costs::{CostConstants, OpCost};
 use super::predict::{contested, predict};
 use super::source::SampleSource;
 use super::verdict::{Candidate, Verdict, sentence, verdict};
 use super::{Advice, SkippedCell, sensitivity};
+use crate::Workload;
 use crate::arms::Arm;
 use crate::fixture::Cell;
-use crate::sample::Workload;
 use crate::summary::{self, summarise};
 use crate::{ArmName, ArmSummary, Error, Op, Row, Run, runner};
 
@@ -242,6 +243,7 @@ impl Advisor<'_> {
     fn finish(self) -> Advice {
         let mut advice = self.advice;
         advice.sentence = sentence(&advice.verdicts);
+        advice.commands = command_lines(&advice.verdicts);
         advice.sensitivity = sensitivity::sensitivity(&advice.constants, &advice.verdicts);
         advice.walk_in_flight = sensitivity::walk_in_flight(&advice.constants, &advice.verdicts);
         advice

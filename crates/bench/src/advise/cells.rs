@@ -4,9 +4,9 @@
 use fathom_io::Model;
 use fathom_io::uring::Completion;
 
+use crate::Workload;
 use crate::arms::{Arm, arms};
 use crate::fixture::{CacheState, Cell};
-use crate::sample::Workload;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

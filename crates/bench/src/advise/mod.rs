@@ -10,6 +10,7 @@
 
 mod advisor;
 mod cells;
+mod commands;
 mod costs;
 mod predict;
 mod profile_entry;
@@ -25,7 +26,7 @@ use crate::Run;
 
 pub use advisor::{AdviceEnd, AdviceOptions, advise};
 pub use costs::{CostConstants, NopCosts, OpCost};
-pub use report::text;
+pub use report::{page, text};
 pub use source::{AdviceObserver, DirectorySource, HostProbe, SampleSource};
 pub use validate::{Regret, Strategy, Validation, validate};
 pub use verdict::{Candidate, Verdict, sentence};
@@ -35,6 +36,9 @@ pub use verdict::{Candidate, Verdict, sentence};
 pub struct Advice {
     /// All of `verdicts` in one sentence.
     pub sentence: String,
+    /// The same in one line for each command or kind of program.
+    #[serde(default)]
+    pub commands: Vec<String>,
     /// One verdict for each workload and cache state.
     pub verdicts: Vec<Verdict>,
     /// Conditions that would change a verdict, one sentence each.

@@ -8,9 +8,9 @@
 use fathom_io::Model;
 
 use super::costs::{CostConstants, OpCost};
+use crate::Workload;
 use crate::arms::Arm;
 use crate::fixture::{CacheState, Cell};
-use crate::sample::Workload;
 
 /// An arm is measured if its prediction is at most this multiple of the best prediction.
 const CONTESTED_RATIO: f64 = 1.5;

@@ -6,17 +6,18 @@ use super::validate::{Strategy, Validation};
 use super::verdict::Verdict;
 use super::{Advice, CostConstants};
 use crate::profile::VALID;
+use crate::report::html::{LeadSection, html_with};
 use crate::report::{Align, aligned, escape_line, interval, significant};
 
 /// The largest number of equally good arms that a row names.
 const NAMED: usize = 3;
 
-/// Formats `advice`: the sentence, the verdicts, the cells left out, the conditions that would
-/// change a verdict, and the measured costs.
+/// Formats `advice`: a line for each command, or one sentence if nothing matters, the verdicts, the
+/// cells left out, the conditions that would change a verdict, and the measured costs.
 #[must_use]
 pub fn text(advice: &Advice) -> String {
     let parts = [
-        format!("{}\n", escape_line(&advice.sentence)),
+        lead(advice).iter().map(|line| format!("{}\n", escape_line(line))).collect(),
         verdicts(&advice.verdicts),
         list("left out", advice.left_out.iter().map(|left| format!("{}: {}", left.cell, left.reason))),
         list("the answer would be another one with", advice.sensitivity.iter().cloned()),
@@ -26,6 +27,37 @@ pub fn text(advice: &Advice) -> String {
         again(advice),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Formats the page of the run, with the advice as its first section.
+#[must_use]
+pub fn page(advice: &Advice) -> String {
+    let verdict = |verdict: &Verdict| {
+        let [title, method, to_blocking, _, others, _] = row(verdict);
+        let others = if others.is_empty() { others } else { format!("; as good: {others}") };
+        format!("{title}: {method}, in {to_blocking} of the time of blocking calls{others}")
+    };
+    let left_out = advice.left_out.iter().map(|left| format!("{}: {}", left.cell, left.reason));
+    let section = LeadSection {
+        title: "Advice",
+        sentences: lead(advice),
+        lists: vec![
+            ("By workload", advice.verdicts.iter().map(verdict).collect()),
+            ("Left out", left_out.collect()),
+            ("The answer would be another one with", advice.sensitivity.clone()),
+        ],
+    };
+    html_with(&advice.run, Some(&section))
+}
+
+/// Returns the lines that come first.
+fn lead(advice: &Advice) -> Vec<String> {
+    let matters = advice.verdicts.iter().any(|verdict| verdict.matters || verdict.ratio.is_some());
+    if matters && !advice.commands.is_empty() {
+        advice.commands.clone()
+    } else {
+        vec![advice.sentence.clone()]
+    }
 }
 
 fn again(advice: &Advice) -> String {
@@ -47,14 +79,14 @@ fn verdicts(verdicts: &[Verdict]) -> String {
     }
     let head = ["workload", "use", "time by blocking", "time by best", "not shown slower", "measured"];
     let rows: Vec<Vec<String>> =
-        std::iter::once(head.map(String::from).to_vec()).chain(verdicts.iter().map(row)).collect();
+        std::iter::once(head.map(String::from)).chain(verdicts.iter().map(row)).map(Vec::from).collect();
     let mut align = [Align::Left; 6];
     (align[2], align[3], align[5]) = (Align::Right, Align::Right, Align::Right);
     let legend = "time by: divided by that of blocking calls, of the fastest arm; median over blocks [95 % interval]\n";
     format!("{}{legend}", aligned(&align, &rows))
 }
 
-fn row(verdict: &Verdict) -> Vec<String> {
+fn row(verdict: &Verdict) -> [String; 6] {
     let measured = verdict.candidates.iter().filter(|candidate| candidate.measured_us.is_some()).count();
     let others = verdict.among_best.iter().filter(|method| **method != verdict.method);
     let mut others: Vec<String> = others.map(|method| escape_line(method)).collect();
@@ -62,7 +94,7 @@ fn row(verdict: &Verdict) -> Vec<String> {
     others.truncate(NAMED);
     others.extend((more > 0).then(|| format!("and {more} more")));
     let ratio = |ratio: &Option<crate::Interval>| ratio.as_ref().map_or("1".to_owned(), interval);
-    vec![
+    [
         escape_line(&verdict.title()),
         escape_line(&verdict.method),
         ratio(&verdict.ratio),

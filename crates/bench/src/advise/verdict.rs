@@ -3,6 +3,7 @@
 use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
+use crate::report::CellFinding;
 use crate::summary::MARGIN;
 use crate::{ArmSummary, Interval, Noise};
 
@@ -78,10 +79,11 @@ impl Verdict {
     }
 }
 
-/// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. Among
-/// the arms that are within the margin of the fastest, not shown to be slower, and shown to be
-/// faster than the baseline, the simplest model wins, then the arm with the fewest operations in
-/// flight. Without such an arm, the baseline wins: a gain that may be none is no reason to change.
+/// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. If one
+/// of them is found to be faster than the baseline, then among the arms that are within the margin
+/// of the fastest, not shown to be slower, and shown to be faster than the baseline, the simplest
+/// model wins, then the arm with the fewest operations in flight. Otherwise the baseline wins: a
+/// gain that may be none is no reason to change.
 pub(super) fn verdict(
     arms: &[ArmSummary],
     noise: Option<&Noise>,
@@ -99,7 +101,8 @@ pub(super) fn verdict(
     // Only the baseline has no ratio.
     let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
     let simplest = gains.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth));
-    let pick = simplest.or_else(|| counted.iter().find(|arm| arm.ratio.is_none()))?;
+    let is_faster = matches!(CellFinding::of(arms, noise), CellFinding::Faster(_));
+    let pick = simplest.filter(|_| is_faster).or_else(|| counted.iter().find(|arm| arm.ratio.is_none()))?;
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
     Some(Verdict {
         cell: pick.cell.clone(),
@@ -175,7 +178,7 @@ fn listed(titles: &[String]) -> String {
 }
 
 /// Returns a noun phrase for the advised arm.
-fn words(verdict: &Verdict) -> String {
+pub(super) fn words(verdict: &Verdict) -> String {
     let in_flight = verdict.threads * verdict.depth;
     match Model::named(&verdict.model) {
         Some(Model::Sync) => "blocking calls".to_owned(),
@@ -205,7 +208,7 @@ mod tests {
             method: method.to_owned(),
             model: model.to_owned(),
             cache: "cold".to_owned(),
-            runs: 5,
+            runs: 6,
             ratio_to_best: to_best.map(interval),
             ratio: (model != "sync").then(|| interval(0.25)),
             among_best,
@@ -221,7 +224,7 @@ mod tests {
     fn the_simplest_of_the_best_is_advised() {
         let ring = arm("iouring_32", "uring", None, true);
         let threads = arm("8_threads", "threads", Some(1.04), true);
-        let blocking = arm("blocking", "sync", Some(1.2), true);
+        let blocking = arm("blocking", "sync", Some(1.2), false);
         assert_eq!(
             method_of(&[ring.clone(), threads.clone(), blocking.clone()]),
             Some("8_threads".to_owned())
@@ -235,7 +238,7 @@ mod tests {
     #[test]
     fn a_gain_whose_interval_holds_one_is_not_advised() {
         let threads = arm("8_threads", "threads", None, true);
-        let blocking = arm("blocking", "sync", Some(1.2), true);
+        let blocking = arm("blocking", "sync", Some(1.2), false);
         let may_be_none = Interval { median: 0.827, low: 0.664, high: 1.25 };
         let unsure = ArmSummary { ratio: Some(may_be_none), ..threads.clone() };
         assert_eq!(method_of(&[unsure.clone(), blocking.clone()]), Some("blocking".to_owned()));

@@ -15,9 +15,12 @@ use std::fmt;
 
 use fathom_io::Model;
 
+use crate::Workload;
+use crate::workload::NULL;
+
 pub use build::Toolchain;
 pub use measurement::Measurement;
-pub use program::{Direction, MethodAvailability, Program, RunRequest, execute};
+pub use program::{MethodAvailability, Program, RunRequest, execute};
 
 /// A language of the playground other than Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,22 +60,28 @@ impl Lang {
     /// order of its `--list`.
     #[must_use]
     pub fn methods(self) -> &'static [PlaygroundMethod] {
-        use PlaygroundMethod::{Blocking, Goroutines, Promises, Pwrite, Stream, Uring, Virtual, Workers};
+        use PlaygroundMethod::{
+            Async, Blocking, Executor, File, Goroutines, Null, Promises, Stream, Threads, ToThread, Uring,
+            Virtual, Workers,
+        };
         match self {
-            Self::C | Self::Zig => &[Blocking, Pwrite, Uring],
-            Self::Go => &[Blocking, Pwrite, Uring, Goroutines],
-            Self::Java => &[Blocking, Pwrite, Virtual],
-            Self::Node => &[Blocking, Promises, Workers],
-            Self::Python => &[Blocking, Pwrite, Uring, Stream],
+            Self::C | Self::Zig => &[Blocking, Threads, Uring, Null],
+            Self::Go => &[Blocking, Threads, Uring, Goroutines, File, Null],
+            Self::Java => &[Blocking, Threads, Virtual, Async, Null],
+            Self::Node => &[Blocking, Promises, Workers, Null],
+            Self::Python => &[Blocking, Threads, Uring, Stream, Executor, ToThread, Null],
         }
     }
 
-    /// Returns the arms of the published protocol: each method with 1, 10 and 100 threads, and
-    /// rings of 1 and 128 entries that are submitted as one batch. Promises use the thread counts
-    /// of other methods as their depths.
+    /// Returns the arms of `workload`. Each method has the numbers of threads, or of operations in
+    /// flight, that the Rust arms have: 1, 10 and 100 to write, as published, and rings of 1 and
+    /// 128 entries that are submitted as one batch. Only work on blocks has a loop to measure.
     #[must_use]
-    pub fn arms(self) -> Vec<PlaygroundArm> {
-        self.methods().iter().flat_map(|&method| arms_of(method)).collect()
+    pub fn arms(self, workload: Workload) -> Vec<PlaygroundArm> {
+        let has_blocks = matches!(workload, Workload::Write | Workload::Read | Workload::RandomRead);
+        let methods = self.methods().iter().copied();
+        let methods = methods.filter(|method| *method != PlaygroundMethod::Null || has_blocks);
+        methods.flat_map(|method| arms_of(method, workload)).collect()
     }
 }
 
@@ -82,18 +91,28 @@ impl fmt::Display for Lang {
     }
 }
 
-fn arms_of(method: PlaygroundMethod) -> Vec<PlaygroundArm> {
-    let many = [1, 10, 100];
+fn arms_of(method: PlaygroundMethod, workload: Workload) -> Vec<PlaygroundArm> {
+    let arm = |threads, depth, batch| PlaygroundArm { method, threads, depth, batch, spins: false };
+    let counts: &[u32] = match workload {
+        Workload::Write => &[1, 10, 100],
+        Workload::AppendSync => &[1],
+        Workload::Walk | Workload::Stat => &[2, 8, 32, 128],
+        _ => &[1, 8, 32, 128],
+    };
+    let counts = counts.iter().copied();
     match method {
-        PlaygroundMethod::Blocking | PlaygroundMethod::Stream => vec![PlaygroundArm::new(method, 1, 1, 1)],
-        PlaygroundMethod::Promises => many.map(|depth| PlaygroundArm::new(method, 1, depth, 1)).to_vec(),
-        PlaygroundMethod::Uring => many
-            .into_iter()
-            .flat_map(|threads| [1, 128].map(|entries| PlaygroundArm::new(method, threads, entries, entries)))
-            .collect(),
-        _ => many.map(|threads| PlaygroundArm::new(method, threads, 1, 1)).to_vec(),
+        PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => vec![arm(1, 1, 1)],
+        PlaygroundMethod::Uring if workload == Workload::Write => {
+            counts.flat_map(|threads| [1, 128].map(|entries| arm(threads, entries, entries))).collect()
+        }
+        PlaygroundMethod::Uring => counts.map(|depth| arm(1, depth, depth.min(RING_BATCH_MAX))).collect(),
+        _ if method.is_deep() => counts.map(|depth| arm(1, depth, 1)).collect(),
+        _ => counts.map(|threads| arm(threads, 1, 1)).collect(),
     }
 }
+
+/// Operations that a ring submits at once, at most, in workloads other than [`Workload::Write`].
+const RING_BATCH_MAX: u32 = 32;
 
 /// The way in which a program performs its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,19 +120,29 @@ pub enum PlaygroundMethod {
     /// One thread, at the file position.
     Blocking,
     /// Threads with one partition each.
-    Pwrite,
+    Threads,
     /// Threads with one partition and one ring each.
     Uring,
     /// Goroutines.
     Goroutines,
+    /// Goroutines with the `os.File` of Go.
+    File,
     /// Java virtual threads.
     Virtual,
+    /// The AsynchronousFileChannel of Java.
+    Async,
     /// Node.js promises: one JavaScript thread and libuv's thread pool.
     Promises,
     /// Node.js worker threads.
     Workers,
     /// A buffered file object of Python.
     Stream,
+    /// A ThreadPoolExecutor of Python.
+    Executor,
+    /// Calls of Python's asyncio.to_thread.
+    ToThread,
+    /// The loop of [`PlaygroundMethod::Blocking`] without its calls.
+    Null,
 }
 
 impl PlaygroundMethod {
@@ -122,31 +151,41 @@ impl PlaygroundMethod {
     pub fn name(self) -> &'static str {
         match self {
             Self::Blocking => "blocking",
-            Self::Pwrite => "pwrite",
+            Self::Threads => "threads",
             Self::Uring => "uring",
             Self::Goroutines => "goroutines",
+            Self::File => "file",
             Self::Virtual => "virtual",
+            Self::Async => "async",
             Self::Promises => "promises",
             Self::Workers => "workers",
             Self::Stream => "stream",
+            Self::Executor => "executor",
+            Self::ToThread => "to_thread",
+            Self::Null => NULL,
         }
     }
 
     /// Returns the I/O model. `None` for threads of a runtime (goroutines, virtual threads), which
-    /// no model has.
+    /// no model has, and for the loop without calls.
     #[must_use]
     pub fn model(self) -> Option<Model> {
         match self {
             Self::Blocking | Self::Stream => Some(Model::Sync),
-            Self::Pwrite | Self::Workers => Some(Model::Threads(None)),
-            Self::Goroutines | Self::Virtual => None,
-            Self::Promises => Some(Model::Pool),
+            Self::Threads | Self::Workers => Some(Model::Threads(None)),
+            Self::Goroutines | Self::File | Self::Virtual | Self::Null => None,
+            Self::Async | Self::Promises | Self::Executor | Self::ToThread => Some(Model::Pool),
             Self::Uring => Some(Model::Uring(None)),
         }
     }
+
+    /// Returns whether one thread keeps many operations in flight.
+    fn is_deep(self) -> bool {
+        matches!(self, Self::Uring | Self::Async | Self::Promises | Self::Executor | Self::ToThread)
+    }
 }
 
-/// A method with its parameters. `Display` formats the value of [`crate::Row::method`].
+/// A method with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaygroundArm {
     /// The method.
@@ -162,49 +201,95 @@ pub struct PlaygroundArm {
 }
 
 impl PlaygroundArm {
-    fn new(method: PlaygroundMethod, threads: u32, depth: u32, batch: u32) -> Self {
-        Self { method, threads, depth, batch, spins: false }
-    }
-}
-
-impl fmt::Display for PlaygroundArm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, depth, .. } = self;
-        match self.method {
-            PlaygroundMethod::Blocking | PlaygroundMethod::Stream => f.write_str(self.method.name()),
-            PlaygroundMethod::Pwrite => write!(f, "{threads}_threads_pwrite"),
-            PlaygroundMethod::Goroutines => write!(f, "{threads}_goroutines_pwrite"),
-            PlaygroundMethod::Virtual => write!(f, "{threads}_virtual_threads_pwrite"),
-            PlaygroundMethod::Workers => write!(f, "{threads}_workers_pwrite"),
-            PlaygroundMethod::Promises => write!(f, "{depth}_promises_pwrite"),
-            PlaygroundMethod::Uring => write!(f, "{threads}_threads_iouring_pwrite_{depth}_entries"),
-        }?;
-        f.write_str(if self.spins { "_spin" } else { "" })
+    /// Returns the value of [`crate::Row::method`]: the name of the Rust arm that does the same, if
+    /// there is one.
+    #[must_use]
+    pub fn name(&self, workload: Workload) -> String {
+        let Self { method, threads, depth, .. } = self;
+        let call = match workload {
+            Workload::Write | Workload::AppendSync => "_pwrite",
+            Workload::Read | Workload::RandomRead => "_pread",
+            _ => "",
+        };
+        let name = match method {
+            PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => {
+                method.name().to_owned()
+            }
+            PlaygroundMethod::Threads => format!("{threads}_threads{call}"),
+            PlaygroundMethod::Goroutines => format!("{threads}_goroutines{call}"),
+            PlaygroundMethod::File => format!("{threads}_goroutines_file"),
+            PlaygroundMethod::Virtual => format!("{threads}_virtual_threads{call}"),
+            PlaygroundMethod::Workers => format!("{threads}_workers{call}"),
+            PlaygroundMethod::Promises => format!("{depth}_promises{call}"),
+            PlaygroundMethod::Async => format!("{depth}_async_channel"),
+            PlaygroundMethod::Executor => format!("{depth}_executor"),
+            PlaygroundMethod::ToThread => format!("{depth}_to_thread"),
+            PlaygroundMethod::Uring if workload == Workload::Write => {
+                format!("{threads}_threads_iouring_pwrite_{depth}_entries")
+            }
+            PlaygroundMethod::Uring => format!("iouring_{depth}"),
+        };
+        name + if self.spins { "_spin" } else { "" }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::arms::arms;
+
+    const OF_LANGUAGES: [Workload; 6] = [
+        Workload::Write,
+        Workload::Read,
+        Workload::RandomRead,
+        Workload::AppendSync,
+        Workload::Walk,
+        Workload::Stat,
+    ];
+
+    fn names(lang: Lang, workload: Workload) -> Vec<String> {
+        lang.arms(workload).iter().map(|arm| arm.name(workload)).collect()
+    }
 
     #[test]
     fn the_published_arms_have_their_names() {
-        let names: Vec<String> = Lang::Zig.arms().iter().map(PlaygroundArm::to_string).collect();
+        let names = names(Lang::Zig, Workload::Write);
         let threads = ["1_threads_pwrite", "10_threads_pwrite", "100_threads_pwrite"].map(str::to_owned);
         assert_eq!(names[..4], [&["blocking".to_owned()], &threads[..]].concat());
         assert_eq!(names[4], "1_threads_iouring_pwrite_1_entries");
         assert_eq!(names[9], "100_threads_iouring_pwrite_128_entries");
-        assert_eq!(names.len(), 10);
+        assert_eq!((names[10].as_str(), names.len()), ("null", 11));
     }
 
     #[test]
     fn no_two_arms_of_a_language_have_the_same_name() {
-        for lang in Lang::ALL {
-            let mut names: Vec<String> = lang.arms().iter().map(PlaygroundArm::to_string).collect();
+        for (lang, workload) in Lang::ALL.into_iter().flat_map(|lang| OF_LANGUAGES.map(|work| (lang, work))) {
+            let mut names = names(lang, workload);
             let count = names.len();
             names.sort_unstable();
             names.dedup();
-            assert_eq!(names.len(), count, "{lang}");
+            assert_eq!(names.len(), count, "{lang} {workload:?}");
+        }
+    }
+
+    /// Parameter sets differed, and arms that read were called `..._pwrite`.
+    #[test]
+    fn arms_of_c_that_are_in_rust_too_have_its_names_and_numbers() {
+        for workload in OF_LANGUAGES {
+            let parameters = |arm: &crate::arms::Arm| (arm.name.clone(), arm.threads, arm.depth, arm.batch);
+            let rust: BTreeSet<_> = arms(workload, &[]).iter().map(parameters).collect();
+            // No ring walks a tree, and no thread of its own appends in Rust.
+            let in_rust = |arm: &&PlaygroundArm| match arm.method {
+                PlaygroundMethod::Null => false,
+                PlaygroundMethod::Uring => !workload.is_of_tree(),
+                _ => workload != Workload::AppendSync || arm.method == PlaygroundMethod::Blocking,
+            };
+            let ours = Lang::C.arms(workload);
+            for arm in ours.iter().filter(in_rust).map(|arm| crate::arms::Arm::of(Lang::C, *arm, workload)) {
+                assert!(rust.contains(&parameters(&arm)), "{arm:?} is not in {rust:?}");
+            }
         }
     }
 }

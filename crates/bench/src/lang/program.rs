@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::build::stopped_error;
 use super::{Lang, Measurement, PlaygroundArm, PlaygroundMethod, child};
+use crate::Workload;
 use crate::error::{Error, Op};
 
 /// The page size of the data pattern.
@@ -25,23 +26,14 @@ pub struct Program {
     search: OsString,
 }
 
-/// Direction of the data transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// The file is created or truncated, then written.
-    Write,
-    /// The file holds the pattern and is read.
-    Read,
-}
-
 /// Parameters of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest<'a> {
-    /// Direction of the transfer.
-    pub direction: Direction,
+    /// The operation.
+    pub workload: Workload,
     /// The method and its parameters.
     pub arm: PlaygroundArm,
-    /// The file.
+    /// The file, or the directory of the tree.
     pub path: &'a Path,
     /// Bytes of the file.
     pub size_bytes: u64,
@@ -49,6 +41,8 @@ pub struct RunRequest<'a> {
     pub block_bytes: u64,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
+    /// Whether the kernel is told not to read ahead (POSIX_FADV_RANDOM).
+    pub no_read_ahead: bool,
     /// Seed of the data pattern.
     pub seed: u64,
     /// Generation of the data pattern.
@@ -82,16 +76,16 @@ impl Program {
         self.lang
     }
 
-    /// Queries which methods can run on this machine. A method that the program does not list is
-    /// absent.
+    /// Queries which methods can run `workload` on this machine. A method that the program does not
+    /// list is absent.
     ///
     /// # Errors
     /// With [`Op::Start`] if the program violates the protocol; with [`Op::Execute`] if `stop`
     /// became true.
-    pub fn list(&self, stop: &AtomicBool) -> Result<Vec<MethodAvailability>, Error> {
+    pub fn list(&self, workload: Workload, stop: &AtomicBool) -> Result<Vec<MethodAvailability>, Error> {
         let failed = |cause: String| Error::new(Op::Start, self.lang.name(), cause);
         let mut command = self.command();
-        command.arg("--list");
+        command.args(["--list", workload.name()]);
         let output = child::run(&mut command, stop).map_err(|error| failed(error.to_string()))?;
         let output = output.ok_or_else(|| stopped_error(self.lang))?;
         if !output.status.success() {
@@ -107,10 +101,10 @@ impl Program {
     /// cannot be started; with [`Op::Execute`] if an operation failed, the output is not a valid
     /// row, or the run was stopped.
     pub fn run(&self, request: &RunRequest<'_>, stop: &AtomicBool) -> Result<Measurement, Error> {
-        let what = format!("{} {}", self.lang, request.arm);
+        let what = format!("{} {}", self.lang, request.arm.name(request.workload));
         let mut command = self.command();
         command.args(options(request));
-        let answer = execute(&mut command, &what, stop)?;
+        let answer = execute(&mut command, &what, stop).map_err(|error| as_unavailable(request, error))?;
         check(request, &answer).map_err(|cause| Error::new(Op::Execute, what, cause))?;
         Ok(answer)
     }
@@ -138,10 +132,18 @@ pub fn execute(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<M
     Measurement::parse(&output.stdout).map_err(|cause| failed(Op::Execute, cause))
 }
 
+/// With `O_DIRECT`, EINVAL says that the filesystem or the device does not support it, or not with
+/// this block (open(2)): the method cannot run.
+fn as_unavailable(request: &RunRequest<'_>, error: Error) -> Error {
+    let cause = error.cause();
+    let is_unsupported = request.direct && cause.ends_with(": Invalid argument");
+    if is_unsupported { Error::new(Op::Start, error.thing().to_owned(), cause) } else { error }
+}
+
 fn options(request: &RunRequest<'_>) -> Vec<OsString> {
-    let RunRequest { direction, arm, path, size_bytes, block_bytes, direct, seed, generation } = request;
-    let options: [(&str, OsString); 12] = [
-        ("--op", if *direction == Direction::Write { "write" } else { "read" }.into()),
+    let RunRequest { workload, arm, path, size_bytes, block_bytes, direct, .. } = request;
+    let options: [(&str, OsString); 13] = [
+        ("--op", workload.name().into()),
         ("--method", arm.method.name().into()),
         ("--path", path.into()),
         ("--size", size_bytes.to_string().into()),
@@ -151,18 +153,19 @@ fn options(request: &RunRequest<'_>) -> Vec<OsString> {
         ("--batch", arm.batch.to_string().into()),
         ("--wait", if arm.spins { "spin" } else { "wait" }.into()),
         ("--direct", if *direct { "yes" } else { "no" }.into()),
-        ("--seed", seed.to_string().into()),
-        ("--generation", generation.to_string().into()),
+        ("--advice", if request.no_read_ahead { "random" } else { "normal" }.into()),
+        ("--seed", request.seed.to_string().into()),
+        ("--generation", request.generation.to_string().into()),
     ];
     options.into_iter().flat_map(|(name, value)| [name.into(), value]).collect()
 }
 
 /// Checks that the program moved all bytes and kept to the limit of operations in flight.
 fn check(request: &RunRequest<'_>, answer: &Measurement) -> Result<(), String> {
-    let size = request.size_bytes;
-    let pages = if request.direction == Direction::Read { size.div_ceil(PAGE_BYTES) } else { 0 };
+    let (size, of_tree) = (request.size_bytes, request.workload.is_of_tree());
+    let pages = if of_tree || request.workload.writes() { 0 } else { size.div_ceil(PAGE_BYTES) };
     let bound = u64::from(request.arm.threads) * u64::from(request.arm.depth);
-    if answer.bytes != size {
+    if !of_tree && answer.bytes != size {
         Err(format!("{} bytes were moved instead of {size}", answer.bytes))
     } else if answer.pages_ok != pages {
         Err(format!("{} pages were right instead of {pages}", answer.pages_ok))

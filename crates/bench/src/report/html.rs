@@ -30,11 +30,39 @@ const POLICY: &str =
 /// Formats the page. The output is a deterministic function of `run`.
 #[must_use]
 pub fn html(run: &Run) -> String {
+    html_with(run, None)
+}
+
+/// A section of texts that a page begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct LeadSection {
+    pub(crate) title: &'static str,
+    pub(crate) sentences: Vec<String>,
+    /// Lists with their titles. One without items is absent.
+    pub(crate) lists: Vec<(&'static str, Vec<String>)>,
+}
+
+impl LeadSection {
+    fn html(&self) -> String {
+        let item = |text: &String| format!("<li>{}</li>\n", Escaped(text));
+        let list = |texts: &[String]| texts.iter().map(item).collect::<String>();
+        let mut body = format!("<ul class=\"verdicts\">\n{}</ul>\n", list(&self.sentences));
+        for (title, texts) in self.lists.iter().filter(|(_, texts)| !texts.is_empty()) {
+            body += &format!("<h3>{}</h3>\n<ul>\n{}</ul>\n", Escaped(title), list(texts));
+        }
+        section("", self.title, &body)
+    }
+}
+
+/// Formats the page with a section `lead` before what the run alone shows.
+#[must_use]
+pub(crate) fn html_with(run: &Run, lead: Option<&LeadSection>) -> String {
     let json = serde_json::to_value(run).expect("a run has numbers, texts and lists of them only");
     let (cells, unassigned) = cells::cells(run, &json);
     let title = Escaped(&workloads(&cells)).to_string();
     let body = [
         header(run, &cells, &json, &title),
+        lead.map_or_else(String::new, LeadSection::html),
         summary(&cells),
         cells.iter().enumerate().map(|(at, cell)| cell_section(at, cell, &json)).collect(),
         section(" id=\"warm-cold\"", "Warm against cold", &figures::warm_cold(&cells)),

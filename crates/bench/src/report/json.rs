@@ -3,20 +3,30 @@
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::{CellSentence, sentences};
 use crate::{Error, Op, Run};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
 
-/// Formats `run` as indented JSON.
+/// A run with what it shows, one sentence for each cell, which readers derive again.
+#[derive(Serialize)]
+struct SavedRun<'a> {
+    #[serde(flatten)]
+    run: &'a Run,
+    findings: Vec<CellSentence>,
+}
+
+/// Formats `run` as indented JSON, with a sentence for each cell in `findings`.
 ///
 /// # Errors
 /// If a number is NaN or infinite: JSON cannot represent it, so the saved run could not be read.
 pub fn to_json(run: &Run) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::new(Op::Write, &run.command, error);
-    let text = serde_json::to_string_pretty(run).map_err(failed)? + "\n";
+    let saved = SavedRun { run, findings: sentences(run) };
+    let text = serde_json::to_string_pretty(&saved).map_err(failed)? + "\n";
     serde_json::from_str::<Run>(&text).map_err(failed)?;
     Ok(text)
 }

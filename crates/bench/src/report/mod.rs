@@ -5,16 +5,19 @@
 
 mod columns;
 mod csv;
+mod finding;
 pub mod html;
 mod json;
 mod number;
 mod table;
 
 pub use csv::csv;
+pub use finding::{CellFinding, CellSentence, FasterArm, ToBaseline, sentences};
 pub use json::{SCHEMA, from_json, read, to_json};
 pub use table::table;
 
 pub(crate) use columns::{Align, aligned};
+pub(crate) use finding::ArmWords;
 pub(crate) use number::{interval, significant};
 
 /// Escapes the control characters of untrusted text, for one line on a terminal.

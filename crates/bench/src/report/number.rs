@@ -20,11 +20,12 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// Formats an estimate and its interval, as in `1.23 [1.20, 1.27]`.
+/// Formats an estimate and its interval, as in `1.23 [1.20, 1.27]`; without the interval if it is
+/// unknown.
 pub(crate) fn interval(interval: &Interval) -> String {
     let [median, low, high] =
         [interval.median, interval.low, interval.high].map(|value| significant(value, 3));
-    format!("{median} [{low}, {high}]")
+    if interval.low.is_nan() { median } else { format!("{median} [{low}, {high}]") }
 }
 
 #[cfg(test)]

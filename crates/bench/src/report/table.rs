@@ -3,20 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{Align, aligned, escape_line, interval, significant};
-use crate::sample::Workload;
+use super::{Align, aligned, escape_line, interval, sentences, significant};
 use crate::summary::MARGIN;
-use crate::{ArmSummary, Noise, Run};
+use crate::{ArmSummary, Noise, Run, Workload};
 
 /// Formats `run`: the arms and the noise of each cell, then discarded samples, unavailable arms and
 /// notes.
 #[must_use]
 pub fn table(run: &Run) -> String {
-    let parts = run.arms.chunk_by(|one, next| one.cell == next.cell).map(|arms| cell_part(run, arms));
+    let sentences = sentences(run);
+    let sentence = |cell: &str| {
+        let found = sentences.iter().find(|found| found.cell == cell);
+        found.map_or("", |found| found.sentence.as_str())
+    };
+    let cells = run.arms.chunk_by(|one, next| one.cell == next.cell);
+    let parts = cells.map(|arms| cell_part(run, arms, sentence(&arms[0].cell)));
     parts.chain([remarks(run)]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn cell_part(run: &Run, arms: &[ArmSummary]) -> String {
+fn cell_part(run: &Run, arms: &[ArmSummary], sentence: &str) -> String {
     let cell = &arms[0].cell;
     let languages: BTreeSet<&str> = arms.iter().map(|arm| arm.lang.as_str()).collect();
     // The throughput of a server is measured in requests.
@@ -28,7 +33,10 @@ fn cell_part(run: &Run, arms: &[ArmSummary]) -> String {
     let rows: Vec<Vec<String>> =
         std::iter::once(shape.head()).chain(arms.iter().map(|arm| shape.row(arm))).collect();
     let noise = run.noise.iter().find(|noise| noise.cell == *cell);
-    format!("{}\n\n{}\n{}", escape_line(cell), aligned(&shape.align(), &rows), legend(arms, noise))
+    let (cell, rows) = (escape_line(cell), aligned(&shape.align(), &rows));
+    let legend = legend(arms, noise);
+    let gap = if legend.is_empty() { "" } else { "\n" };
+    format!("{cell}\n{sentence}\n\n{rows}{gap}{legend}")
 }
 
 /// The set of columns of a cell.
@@ -56,6 +64,7 @@ impl TableColumns {
             "switches/op",
             "memory MB",
             "punted %",
+            "device reads/op",
         ];
         columns.map(String::from).to_vec()
     }
@@ -87,6 +96,7 @@ impl TableColumns {
             number(arm.switches_per_op),
             number(arm.memory_bytes.map(|bytes| bytes / 1e6)),
             number(arm.punted.map(|share| share * 100.0)),
+            number(arm.device_reads_per_op),
         ]
     }
 }
@@ -100,7 +110,9 @@ fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
     // Among arms with counted samples, only the baseline has no ratio.
     if let Some(base) = arms.iter().find(|arm| arm.ratio.is_none() && arm.runs > 0) {
         let base = format!("{} {}", escape_line(&base.lang), escape_line(&base.method));
-        let _ = writeln!(text, "ratio: time divided by that of {base}, median over blocks [95 % interval]");
+        let is_known = arms.iter().any(|arm| arm.ratio.is_some_and(|ratio| !ratio.low.is_nan()));
+        let bounds = if is_known { " [95 % interval]" } else { "" };
+        let _ = writeln!(text, "ratio: time divided by that of {base}, median over blocks{bounds}");
     }
     if let Some(noise) = noise {
         let (floor, ratio) = (percent(noise.floor), interval(&noise.ratio));

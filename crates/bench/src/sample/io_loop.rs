@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fathom_io::Errno;
 use fathom_io::data::{CompletedOp, Data, Op, OpKind};
@@ -12,7 +13,8 @@ use super::barrier::StartBarrier;
 use super::block_order::BlockOrder;
 use super::latency::LatencySampler;
 use super::model::{self, ModelVisitor};
-use super::spec::{SampleError, SampleSpec, Workload};
+use super::spec::{SampleError, SampleSpec};
+use crate::Workload;
 use crate::lang::Measurement;
 use crate::pattern::{PAGE_BYTES, Pattern};
 
@@ -22,8 +24,7 @@ pub(super) struct IoTotals {
     pub(super) ops: u64,
     pub(super) bytes: u64,
     pub(super) pages_ok: u64,
-    /// Highest number of operations in flight. The sum over threads is an upper bound: the threads
-    /// may reach their maxima at different times.
+    /// Highest number of operations in flight, as far as the thread itself counts them.
     pub(super) in_flight_max: usize,
     pub(super) nanoseconds: Vec<u64>,
 }
@@ -66,12 +67,42 @@ impl IoTotals {
     }
 }
 
+/// The operations in flight over all threads. Each is counted before its submission and until its
+/// completion is known, so the count is an upper bound.
+#[derive(Debug, Default)]
+pub(super) struct InFlightCount {
+    now: AtomicU64,
+    max: AtomicU64,
+}
+
+impl InFlightCount {
+    #[inline(always)]
+    fn begin(&self) {
+        let now = self.now.fetch_add(1, Relaxed) + 1;
+        // A load alone is cheaper than an exchange, and the maximum is reached early.
+        if now > self.max.load(Relaxed) {
+            self.max.fetch_max(now, Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn end(&self) {
+        self.now.fetch_sub(1, Relaxed);
+    }
+
+    /// Returns the highest count so far.
+    pub(super) fn max(&self) -> u64 {
+        self.max.load(Relaxed)
+    }
+}
+
 /// The partition of one thread.
 pub(super) struct PartitionTask<'a> {
     pub(super) spec: &'a SampleSpec,
     pub(super) number: usize,
     pub(super) file: Arc<OwnedFd>,
     pub(super) barrier: &'a StartBarrier,
+    pub(super) count: &'a InFlightCount,
 }
 
 impl PartitionTask<'_> {
@@ -109,15 +140,19 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
         let spec = job.spec;
         let failed = |action, errno: Errno| SampleError::io(action, &spec.path, errno.into());
         let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
-        let buffers =
-            model.buffers(model.depth(), spec.block).map_err(|errno| failed("register memory for", errno))?;
+        // No more buffers than blocks: 128 of 1 MiB for each of 100 threads would be 13 GB.
+        let blocks = usize::try_from(job.blocks().end - job.blocks().start).unwrap_or(usize::MAX);
+        let buffers = model
+            .buffers(model.depth().min(blocks), spec.block)
+            .map_err(|errno| failed("register memory for", errno))?;
         let kind = if spec.workload.writes() { OpKind::Write } else { OpKind::Read };
         let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
         let pattern = Pattern::new(spec.seed, spec.generation);
         let latencies = LatencySampler::new(spec.workload == Workload::AppendSync);
         let order =
             BlockOrder::new(job.blocks(), (spec.workload == Workload::RandomRead).then_some(spec.seed));
-        let mut io_loop = IoLoop { spec, kind, pattern, order, free, in_flight: 0, latencies };
+        let count = job.count;
+        let mut io_loop = IoLoop { spec, kind, pattern, order, free, in_flight: 0, count, latencies };
         io_loop.prepare();
         *arrived = true;
         if !job.barrier.arrive() {
@@ -140,6 +175,7 @@ struct IoLoop<'a> {
     #[expect(clippy::vec_box, reason = "models take an operation as the pointer that it is kept as")]
     free: Vec<Box<Op>>,
     in_flight: usize,
+    count: &'a InFlightCount,
     latencies: LatencySampler,
 }
 
@@ -158,21 +194,27 @@ impl IoLoop<'_> {
         loop {
             while let Some(op) = self.next() {
                 self.latencies.start(op.tag);
-                model.submit(op);
-                self.in_flight += 1;
+                self.submit(op, model);
             }
             if self.in_flight == 0 {
                 return Ok(());
             }
-            totals.in_flight_max = totals.in_flight_max.max(self.in_flight);
             debug_assert!(self.in_flight <= self.spec.depth);
             model.complete(&mut done);
             while let Some(ended) = done.pop() {
                 self.in_flight -= 1;
+                self.count.end();
                 totals.ops += 1;
                 self.finish(ended, model, totals)?;
             }
         }
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, op: Box<Op>, model: &mut impl Data) {
+        self.count.begin();
+        model.submit(op);
+        self.in_flight += 1;
     }
 
     /// Returns the operation for the next block, if a buffer is free.
@@ -206,7 +248,7 @@ impl IoLoop<'_> {
     ) -> Result<(), SampleError> {
         let workload = self.spec.workload;
         let verb = if workload.writes() { "write" } else { "read" };
-        let moved = done.result().map_err(|errno| SampleError::io(verb, &self.spec.path, errno.into()))?;
+        let moved = done.result().map_err(|errno| self.spec.error(verb, errno))?;
         let mut op = done.into_op();
         if op.kind != OpKind::SyncData {
             if moved == 0 {
@@ -215,14 +257,12 @@ impl IoLoop<'_> {
             }
             totals.bytes += moved as u64;
             if op.advance(moved) {
-                model.submit(op);
-                self.in_flight += 1;
+                self.submit(op, model);
                 return Ok(());
             }
             if workload == Workload::AppendSync {
                 op.kind = OpKind::SyncData;
-                model.submit(op);
-                self.in_flight += 1;
+                self.submit(op, model);
                 return Ok(());
             }
         }

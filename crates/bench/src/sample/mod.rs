@@ -16,8 +16,9 @@ pub(crate) mod small_files;
 mod spec;
 mod tree;
 
+pub use crate::workload::NULL;
 pub use copy::copy_of;
-pub use spec::{NULL, SampleError, SampleSpec, Workload, arguments};
+pub use spec::{SampleError, SampleSpec, arguments};
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,9 +31,10 @@ use std::time::Instant;
 use fathom_io::Model;
 use fathom_io::sys::{Usage, usage};
 
+use crate::Workload;
 use crate::lang::Measurement;
 use barrier::StartBarrier;
-use io_loop::{IoTotals, PartitionTask};
+use io_loop::{InFlightCount, IoTotals, PartitionTask};
 
 /// Executes `spec`. `program` is started as `program serve` for [`Workload::Serve`].
 ///
@@ -50,21 +52,20 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
         _ => {}
     }
     let file: Arc<OwnedFd> = Arc::new(open(spec)?.into());
-    let barrier = StartBarrier::default();
+    let (barrier, count) = (StartBarrier::default(), InFlightCount::default());
     let (start, usage_before, results) = thread::scope(|scope| {
-        let job = |number| PartitionTask { spec, number, file: file.clone(), barrier: &barrier };
+        let job =
+            |number| PartitionTask { spec, number, file: file.clone(), barrier: &barrier, count: &count };
         let spawn = |number| {
             let job = job(number);
             thread::Builder::new().spawn_scoped(scope, move || job.run())
         };
         let handles: Result<Vec<_>, _> = (0..spec.threads).map(spawn).collect();
-        let Ok(handles) = handles.inspect_err(|_| barrier.release(false)) else {
-            return Err(SampleError::io(
-                "start threads for",
-                &spec.path,
-                std::io::ErrorKind::OutOfMemory.into(),
-            ));
-        };
+        // The limit on processes is a property of the machine, and other arms have fewer threads.
+        let handles = handles.map_err(|error| {
+            barrier.release(false);
+            SampleError::Unavailable(model::no_threads(&error))
+        })?;
         barrier.wait_for_threads(spec.threads);
         let (usage_before, start) = (usage(), Instant::now());
         barrier.release(true);
@@ -79,6 +80,7 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
         );
     }
     let mut measurement = totals.measurement(seconds, &usage_between(&usage_before, &usage_after));
+    measurement.in_flight_max = count.max();
     if spec.workload.writes() {
         time_sync_and_close(spec, file, start, &mut measurement)?;
     }
@@ -95,7 +97,15 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
     if spec.direct {
         options.custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed());
     }
-    let file = options.open(&spec.path).map_err(|error| SampleError::io("open", &spec.path, error))?;
+    let file = options.open(&spec.path).map_err(|error| {
+        let errno = rustix::io::Errno::from_io_error(&error);
+        errno.map_or_else(|| SampleError::io("open", &spec.path, error), |errno| spec.error("open", errno))
+    })?;
+    if spec.no_read_ahead {
+        let advised = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
+        advised
+            .map_err(|errno| SampleError::io("advise the kernel of reads of", &spec.path, errno.into()))?;
+    }
     if spec.workload.writes() && spec.model == Some(Model::Mmap) {
         // A mapping does not extend the file, so the blocks are allocated before the clock starts.
         let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, spec.size);

@@ -5,7 +5,7 @@ use fathom_io::uring::{Ring, RingOptions};
 use fathom_io::{Model, Unavailable};
 
 use super::null::NullModel;
-use super::spec::{SampleSpec, Workload};
+use super::spec::SampleSpec;
 use crate::pattern::Pattern;
 
 /// A generic function over the I/O model. Each model gets its own monomorphised copy of the loop,
@@ -36,13 +36,14 @@ pub(super) fn build_and_visit<W: ModelVisitor>(
         Model::Pool => visitor.visit(pool()?),
         Model::Nowait => visitor.visit(Nowait::new(pool()?)),
         Model::Tokio => visitor.visit(TokioFile::new(depth)?),
-        Model::Mmap if spec.workload == Workload::RandomRead => visitor.visit(Mapped::random()),
+        Model::Mmap if spec.no_read_ahead => visitor.visit(Mapped::random()),
         Model::Mmap => visitor.visit(Mapped::default()),
         _ => unreachable!("a specification that was checked has a model that moves bytes of a file"),
     })
 }
 
-fn no_threads(error: &std::io::Error) -> Unavailable {
+/// Describes that threads cannot be started.
+pub(super) fn no_threads(error: &std::io::Error) -> Unavailable {
     let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::AGAIN);
     Unavailable { deed: "start threads", errno, cause: "the limit on processes may be too low".to_owned() }
 }

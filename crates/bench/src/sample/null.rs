@@ -65,7 +65,8 @@ impl Data for NullModel {
 mod tests {
     use fathom_io::uring::Completion;
 
-    use crate::sample::{SampleSpec, Workload, execute};
+    use crate::Workload;
+    use crate::sample::{SampleSpec, execute};
 
     #[test]
     fn the_null_model_runs_the_loop_without_system_calls() {
@@ -86,6 +87,7 @@ mod tests {
                 batch,
                 completion,
                 direct,
+                no_read_ahead: false,
                 seed,
                 generation,
             };

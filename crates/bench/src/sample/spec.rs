@@ -6,102 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_io::uring::Completion;
-use fathom_io::{Model, Unavailable, Use};
+use fathom_io::{Errno, Model, Unavailable, Use};
 
+use crate::Workload;
 use crate::error::os_error_text;
-
-/// The workload of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// Writes each block once, in ascending order.
-    Write,
-    /// Reads each block once, in ascending order.
-    Read,
-    /// Reads each block once, in random order.
-    RandomRead,
-    /// Appends blocks, each followed by an fdatasync before the next.
-    AppendSync,
-    /// Reads all names of a tree.
-    Walk,
-    /// Reads all names of a tree and the metadata of every entry.
-    Stat,
-    /// Opens, reads and closes files of one block each.
-    SmallFiles,
-    /// Requests files of one block each from a static file server, each once, in random order.
-    Serve,
-    /// Copies the file.
-    Copy,
-}
-
-impl Workload {
-    /// All workloads.
-    pub const ALL: [Self; 9] = [
-        Self::Write,
-        Self::Read,
-        Self::RandomRead,
-        Self::AppendSync,
-        Self::Walk,
-        Self::Stat,
-        Self::SmallFiles,
-        Self::Serve,
-        Self::Copy,
-    ];
-
-    /// Returns whether the workload writes the file.
-    #[must_use]
-    pub fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::AppendSync)
-    }
-
-    /// Returns whether the workload walks a tree.
-    #[must_use]
-    pub fn is_of_tree(self) -> bool {
-        matches!(self, Self::Walk | Self::Stat)
-    }
-
-    /// Returns whether the workload reads many files of one block.
-    #[must_use]
-    pub fn is_of_small_files(self) -> bool {
-        matches!(self, Self::SmallFiles | Self::Serve)
-    }
-
-    /// Returns the use that a model must have for the workload.
-    #[must_use]
-    pub fn wanted(self) -> Use {
-        match self {
-            Self::Walk | Self::Stat => Use::Metadata,
-            Self::Write | Self::Read | Self::RandomRead | Self::AppendSync => Use::Ranges,
-            Self::SmallFiles => Use::SmallFiles,
-            Self::Serve => Use::Serve,
-            Self::Copy => Use::Copy,
-        }
-    }
-
-    /// Returns the name on the command line and in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-            Self::RandomRead => "random-read",
-            Self::AppendSync => "append-sync",
-            Self::Walk => "walk",
-            Self::Stat => "stat",
-            Self::SmallFiles => "small-files",
-            Self::Serve => "serve",
-            Self::Copy => "copy",
-        }
-    }
-
-    /// Returns the workload called `name`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|workload| workload.name() == name)
-    }
-}
-
-/// The value of `--method` for the loop without I/O calls, which measures its own cost.
-pub const NULL: &str = "null";
+use crate::workload::NULL;
 
 /// Returns whether samples of `workload` can use `model`; `None` stands for the loop without I/O
 /// calls.
@@ -135,6 +44,8 @@ pub struct SampleSpec {
     pub completion: Completion,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
+    /// Whether the kernel is told not to read ahead (POSIX_FADV_RANDOM).
+    pub no_read_ahead: bool,
     /// The seed of the data pattern and of random orders.
     pub seed: u64,
     /// The generation of the data pattern.
@@ -158,6 +69,7 @@ impl SampleSpec {
     /// Checks that the parameters are valid and consistent.
     pub(super) fn check(&self) -> Result<(), SampleError> {
         let wrong = |what: &str| Err(SampleError::Usage(what.to_owned()));
+        let refused = |why: &str| Err(SampleError::Refused(why.to_owned()));
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
         let alone = matches!(self.model, None | Some(Model::Sync | Model::Mmap));
         match self {
@@ -183,8 +95,24 @@ impl SampleSpec {
             _ if self.workload == Workload::Serve && self.direct => {
                 wrong("the server does not read with O_DIRECT")
             }
+            Self { direct: true, model: Some(Model::Mmap), .. } => {
+                refused("a mapping is of the page cache, which O_DIRECT bypasses")
+            }
+            Self { direct: true, model: Some(Model::Tokio), .. } => {
+                refused("tokio moves data through buffers of its own, which are not aligned for O_DIRECT")
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Converts the error `errno` of the action `action` on the file. With `O_DIRECT`, EINVAL says
+    /// that the filesystem or the device does not support it, or not with this block (open(2)).
+    pub(super) fn error(&self, action: &'static str, errno: Errno) -> SampleError {
+        if self.direct && errno == Errno::INVAL {
+            let path = self.path.display();
+            return SampleError::Refused(format!("cannot {action} '{path}' with O_DIRECT: Invalid argument"));
+        }
+        SampleError::io(action, &self.path, errno.into())
     }
 }
 
@@ -195,7 +123,7 @@ pub enum SampleError {
     Usage(String),
     /// The method cannot run on this machine.
     Unavailable(Unavailable),
-    /// The walk cannot run on this machine, for the given reason.
+    /// The method cannot run here, for the given reason.
     Refused(String),
     /// An operation failed: its name, the file, the cause.
     Io(&'static str, PathBuf, io::Error),
@@ -252,6 +180,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--batch", spec.batch.to_string()),
         ("--wait", wait.to_owned()),
         ("--direct", if spec.direct { "yes" } else { "no" }.to_owned()),
+        ("--advice", if spec.no_read_ahead { "random" } else { "normal" }.to_owned()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),
     ];

@@ -13,8 +13,9 @@ use fathom_walk::{
     Emit, Entry, Fields, FileType, Follow, Meta, Names, NextRoot, Node, Options, RootSource, Visitor,
 };
 
-use super::spec::{SampleError, SampleSpec, Workload};
+use super::spec::{SampleError, SampleSpec};
 use super::usage_between;
+use crate::Workload;
 use crate::lang::Measurement;
 
 /// Totals of a walk, shared by its workers.

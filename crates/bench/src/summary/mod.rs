@@ -7,12 +7,16 @@ mod samples;
 mod warnings;
 
 use crate::stats::{Bootstrap, lower_bounds, median, sign_interval};
+use crate::workload::NULL;
 use crate::{ArmName, ArmSummary, Interval, Noise, Row};
 
 use samples::{ArmSamples, CellSamples, LogRatios};
 
 /// The largest difference from the best arm that is considered immaterial, fixed in advance.
 pub const MARGIN: f64 = 0.05;
+
+/// With fewer blocks, not even a difference that is the same in every block passes a sign test.
+pub const BLOCKS_MIN: u32 = 6;
 
 /// The method that every language implements, the reference for the other methods of that language.
 const BLOCKING: &str = "blocking";
@@ -35,7 +39,8 @@ pub struct CellSummary {
 /// floor.
 #[must_use]
 pub fn summarise(rows: &[Row], cell: &str, baseline: &ArmName, seed: u64) -> CellSummary {
-    let samples = CellSamples::of(rows);
+    let mut samples = CellSamples::of(rows);
+    let loops: Vec<_> = samples.arms.extract_if(.., |arm| arm.name.method == NULL).collect();
     let (copies, mut arms): (Vec<_>, Vec<_>) = samples.arms.iter().partition(|arm| arm.name.is_second_copy());
     arms.sort_by(|one, other| one.sort_key().total_cmp(&other.sort_key()).then_with(|| one.by_name(other)));
     let bootstrap = Bootstrap::new(samples.blocks, seed);
@@ -44,11 +49,32 @@ pub fn summarise(rows: &[Row], cell: &str, baseline: &ArmName, seed: u64) -> Cel
     let noise = base.zip(copy).and_then(|(base, copy)| noise_of(&bootstrap, cell, base, copy));
     let floor = noise.as_ref().map_or(0.0, |noise| noise.floor);
     let compared = ReferenceArms { bootstrap: &bootstrap, base, best: arms.first().copied(), arms: &arms };
-    let best = compared.among_best(MARGIN.max(floor));
-    let warnings = warnings::of(samples.blocks, noise.as_ref(), base, rows);
+    let best = if samples.blocks < BLOCKS_MIN as usize {
+        vec![false; arms.len()]
+    } else {
+        compared.among_best(MARGIN.max(floor))
+    };
+    let mut warnings = warnings::of(noise.as_ref(), rows);
+    warnings.extend(loop_costs(&loops, &arms));
     let summaries = arms.iter().zip(best);
     let arms = summaries.map(|(arm, among_best)| compared.summary(arm, cell, among_best)).collect();
     CellSummary { arms, noise, warnings }
+}
+
+/// Describes what the loop around the calls takes in each language. It is a part of the time of
+/// every arm of that language.
+fn loop_costs(loops: &[ArmSamples<'_>], arms: &[&ArmSamples<'_>]) -> Option<String> {
+    let cost = |null: &ArmSamples<'_>| {
+        let own = ArmName::new(&null.name.lang, BLOCKING);
+        let blocking = arms.iter().find(|arm| arm.name == own)?;
+        let shares: Vec<f64> = null.log_ratios_to(blocking).into_iter().flatten().map(f64::exp).collect();
+        let block_ns = null.median(|row| per_unit(row.seconds * 1e9, row.ops))?;
+        Some(format!("{} {block_ns:.0} ns ({:.1} %)", null.name.lang, median(&shares)? * 100.0))
+    };
+    let costs: Vec<String> = loops.iter().filter_map(cost).collect();
+    (!costs.is_empty()).then(|| {
+        format!("the loop around the calls takes, for each block, and of 'blocking': {}", costs.join(", "))
+    })
 }
 
 fn noise_of(
@@ -57,7 +83,7 @@ fn noise_of(
     base: &ArmSamples<'_>,
     copy: &ArmSamples<'_>,
 ) -> Option<Noise> {
-    let ratio = ratio(bootstrap, &copy.log_ratios_to(base))?;
+    let ratio = ratio(bootstrap, &copy.log_ratios_to(base)).filter(|ratio| !ratio.low.is_nan())?;
     let floor = ratio.low.ln().abs().max(ratio.high.ln().abs()).exp_m1();
     Some(Noise { cell: cell.to_owned(), method: base.name.method.clone(), ratio, floor })
 }
@@ -67,9 +93,12 @@ fn noise_of(
 ///
 /// The bootstrap alone is too narrow for a median of few values: with 8 to 20 blocks its interval
 /// misses in up to 7.5 % of cases instead of 5 %, because its ends can only be values that
-/// occurred.
+/// occurred. Fewer than [`BLOCKS_MIN`] values have no interval: its ends are unknown.
 fn interval(bootstrap: &Bootstrap, values: &[Option<f64>]) -> Option<Interval> {
     let Interval { median, low, high } = bootstrap.interval(values)?;
+    if values.iter().flatten().count() < BLOCKS_MIN as usize {
+        return Some(Interval { median, low: f64::NAN, high: f64::NAN });
+    }
     let (least, most) = sign_interval(&values.iter().flatten().copied().collect::<Vec<_>>())?;
     Some(Interval { median, low: low.min(least), high: high.max(most) })
 }
@@ -140,6 +169,7 @@ impl ReferenceArms<'_> {
             switches_per_op: of(switches_per_op),
             memory_bytes: of(|row| row.memory_bytes.map(|bytes| bytes as f64)),
             punted: of(|row| row.punted),
+            device_reads_per_op: of(|row| per_unit(row.device_reads? as f64, row.ops)),
         }
     }
 }

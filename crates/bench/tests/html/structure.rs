@@ -1,6 +1,7 @@
 //! The structure of the page, checked without a browser: its sections, and its safety for any run.
 
 use fathom_bench::report::html::html;
+use fathom_bench::report::{sentences, table, to_json};
 use fathom_bench::{ArmSummary, Interval, Noise, Row, Run, UnavailableArm};
 use proptest::prelude::*;
 
@@ -85,6 +86,55 @@ fn a_sentence_names_the_fastest_or_says_that_nothing_is() {
     run.arms[0].runs = 0;
     run.arms[1].runs = 0;
     assert_eq!(plain(&run), "No sample was counted, so nothing can be said.");
+}
+
+/// Text without tags.
+fn stripped(html: &str) -> String {
+    let parts = html.split('<').enumerate();
+    parts.map(|(at, part)| if at == 0 { part } else { part.split_once('>').unwrap().1 }).collect()
+}
+
+type RunChange = fn(&mut Run);
+
+/// The page said "No material difference" of a cell for which the terminal advised a gain.
+#[test]
+fn table_json_and_page_have_the_same_words_for_runs_of_every_kind() {
+    let changes: [(&str, RunChange); 9] = [
+        ("is the fastest: it takes 0.500", |_| {}),
+        ("No material difference: ", |run| run.noise[0].floor = 1.5),
+        ("No material difference: ", |run| {
+            run.arms[0].ratio = Some(Interval { median: 0.9, low: 0.8, high: 1.1 })
+        }),
+        ("No material difference: ", |run| run.arms[1].among_best = true),
+        ("No sample was counted", |run| run.arms.iter_mut().for_each(|arm| arm.runs = 0)),
+        ("Only ", |run| run.arms[1].runs = 0),
+        ("5 blocks are too few", |run| run.arms.iter_mut().for_each(|arm| arm.runs = 5)),
+        ("there is no baseline to relate it to", |run| {
+            run.arms[1].ratio = Some(Interval { median: 1.0, low: 0.9, high: 1.1 });
+        }),
+        ("The baseline, blocking", |run| {
+            run.arms[0].among_best = false;
+            run.arms[0].ratio = Some(Interval { median: 2.0, low: 1.9, high: 2.1 });
+            run.arms.swap(0, 1);
+        }),
+    ];
+    for (at, (words, change)) in changes.into_iter().enumerate() {
+        for languages in [false, true] {
+            let mut run = small();
+            change(&mut run);
+            if languages {
+                run.arms[3].lang = "go".into();
+            }
+            let sentence = sentences(&run)[0].sentence.clone();
+            assert!(sentence.contains(words), "{at}: {sentence}");
+            let page = html(&run);
+            let shown: Vec<String> = texts(&page, "p").into_iter().map(stripped).collect();
+            assert!(shown.contains(&sentence), "{at}: {sentence} is not in {shown:?}");
+            assert!(table(&run).contains(&format!("\n{sentence}\n")), "{at}: {}", table(&run));
+            let json: serde_json::Value = serde_json::from_str(&to_json(&run).unwrap()).unwrap();
+            assert_eq!(json["findings"][0]["sentence"], sentence, "{at}");
+        }
+    }
 }
 
 #[test]
@@ -191,7 +241,7 @@ fn small() -> Run {
                 threads,
                 depth: 1,
                 cache: cache.into(),
-                runs: 3,
+                runs: 6,
                 seconds: interval(if threads == 2 { 1.0 } else { 2.0 }),
                 ratio,
                 among_best: threads == 2,

@@ -2,8 +2,10 @@
 //! whole protocol.
 
 use std::fs;
+use std::path::Path;
 
-use fathom_bench::lang::{Direction, Lang, PlaygroundArm, PlaygroundMethod, RunRequest, Toolchain};
+use fathom_bench::Workload;
+use fathom_bench::lang::{Lang, PlaygroundArm, PlaygroundMethod, Program, RunRequest, Toolchain};
 use tempfile::TempDir;
 
 use crate::{GO_ON, machine};
@@ -12,8 +14,9 @@ const SIZE_BYTES: u64 = 300_001;
 /// The first number of seed 1 and generation 1, from `playground/README.md`.
 const FIRST_NUMBER: u64 = 0x102a_ceb9_af8e_2597;
 
-/// Builds the program and lets each available method write a file and read it back.
-fn write_and_read(lang: Lang) {
+/// Builds the program and lets each available method write a file and read it back, append to one,
+/// and walk a tree.
+fn runs_each_workload(lang: Lang) {
     let dir = TempDir::new().expect("a directory");
     let toolchain = match Toolchain::find(lang, &machine(), &GO_ON) {
         Err(error) if error.is_unavailable() && lang != Lang::Python => {
@@ -23,36 +26,69 @@ fn write_and_read(lang: Lang) {
         toolchain => toolchain.expect("a toolchain"),
     };
     let program = toolchain.build(&dir.path().join("cache"), &GO_ON).expect("a build");
-    let offers = program.list(&GO_ON).expect("a list");
-    assert_eq!(offers.iter().map(|offer| offer.method).collect::<Vec<_>>(), lang.methods());
-    assert!(offers[0].unavailable.is_none(), "blocking always runs");
-    let path = dir.path().join("file");
-    for offer in offers {
-        if let Some(reason) = offer.unavailable {
-            println!("skipped: {}", reason.replace('\n', " "));
-            continue;
+    fs::create_dir_all(dir.path().join("tree/below")).expect("a tree");
+    fs::write(dir.path().join("tree/below/file"), "four").expect("a tree");
+    for workload in WORKLOADS {
+        let offers = program.list(workload, &GO_ON).expect("a list");
+        assert_eq!(offers.iter().map(|offer| offer.method).collect::<Vec<_>>(), lang.methods());
+        for offer in offers {
+            match offer.unavailable {
+                None if offer.method == PlaygroundMethod::Null && workload.writes() => {}
+                None => run(&program, workload, offer.method, dir.path()),
+                Some(reason) if reason_is_of_machine(offer.method) => {
+                    println!("skipped: {}", reason.replace('\n', " "));
+                }
+                Some(_) => {}
+            }
         }
-        for direction in [Direction::Write, Direction::Read] {
-            let arm = PlaygroundArm { threads: 3, depth: 4, batch: 2, ..arm(lang, offer.method) };
-            let request = RunRequest {
-                direction,
-                arm,
-                path: &path,
-                size_bytes: SIZE_BYTES,
-                block_bytes: 4096,
-                direct: false,
-                seed: 1,
-                generation: 1,
-            };
-            let answer = program.run(&request, &GO_ON).expect("a row");
-            assert_eq!(answer.ops, SIZE_BYTES.div_ceil(4096), "{lang} {arm}");
-        }
-        check(&fs::read(&path).expect("the file"));
     }
 }
 
-fn arm(lang: Lang, method: PlaygroundMethod) -> PlaygroundArm {
-    *lang.arms().iter().find(|arm| arm.method == method).expect("each method has arms")
+/// The workloads that the programs have. The order matters: a file is written before it is read.
+const WORKLOADS: [Workload; 6] = [
+    Workload::Write,
+    Workload::Read,
+    Workload::RandomRead,
+    Workload::AppendSync,
+    Workload::Walk,
+    Workload::Stat,
+];
+
+/// Returns whether another machine may have the method, which is refused here.
+fn reason_is_of_machine(method: PlaygroundMethod) -> bool {
+    matches!(method, PlaygroundMethod::Uring | PlaygroundMethod::Virtual)
+}
+
+fn run(program: &Program, workload: Workload, method: PlaygroundMethod, dir: &Path) {
+    let lang = program.lang();
+    let arms = lang.arms(workload);
+    let arm = *arms.iter().find(|arm| arm.method == method).expect("each method has arms");
+    let many = PlaygroundArm { threads: 3, depth: 4, batch: 2, ..arm };
+    let arm = if workload == Workload::AppendSync { arm } else { many };
+    let (file, tree) = (dir.join("file"), dir.join("tree"));
+    let request = RunRequest {
+        workload,
+        arm,
+        path: if workload.is_of_tree() { &tree } else { &file },
+        size_bytes: SIZE_BYTES,
+        block_bytes: 4096,
+        direct: false,
+        no_read_ahead: false,
+        seed: 1,
+        generation: 1,
+    };
+    let answer = program.run(&request, &GO_ON).expect("a row");
+    let blocks = SIZE_BYTES.div_ceil(4096);
+    let expected = match workload {
+        Workload::AppendSync => (2 * blocks, SIZE_BYTES),
+        Workload::Walk => (2, 0),
+        Workload::Stat => (2, 4),
+        _ => (blocks, SIZE_BYTES),
+    };
+    assert_eq!((answer.ops, answer.bytes), expected, "{lang} {}", arm.name(workload));
+    if workload.writes() && method != PlaygroundMethod::Null {
+        check(&fs::read(&file).expect("the file"));
+    }
 }
 
 fn check(bytes: &[u8]) {
@@ -64,31 +100,31 @@ fn check(bytes: &[u8]) {
 }
 
 #[test]
-fn python_writes_and_reads() {
-    write_and_read(Lang::Python);
+fn python_runs_each_workload() {
+    runs_each_workload(Lang::Python);
 }
 
 #[test]
-fn node_writes_and_reads() {
-    write_and_read(Lang::Node);
+fn node_runs_each_workload() {
+    runs_each_workload(Lang::Node);
 }
 
 #[test]
-fn java_writes_and_reads() {
-    write_and_read(Lang::Java);
+fn java_runs_each_workload() {
+    runs_each_workload(Lang::Java);
 }
 
 #[test]
-fn c_writes_and_reads() {
-    write_and_read(Lang::C);
+fn c_runs_each_workload() {
+    runs_each_workload(Lang::C);
 }
 
 #[test]
-fn go_writes_and_reads() {
-    write_and_read(Lang::Go);
+fn go_runs_each_workload() {
+    runs_each_workload(Lang::Go);
 }
 
 #[test]
-fn zig_writes_and_reads() {
-    write_and_read(Lang::Zig);
+fn zig_runs_each_workload() {
+    runs_each_workload(Lang::Zig);
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fathom_bench::Op;
 use fathom_bench::lang::{
-    Direction, Lang, Measurement, MethodAvailability, PlaygroundArm, PlaygroundMethod, Program, RunRequest,
+    Lang, Measurement, MethodAvailability, PlaygroundArm, PlaygroundMethod, Program, RunRequest,
 };
+use fathom_bench::{Op, Workload};
 use tempfile::TempDir;
 
 use crate::{GO_ON, machine};
@@ -26,12 +26,13 @@ fn program(shell: &str) -> Program {
 
 fn request(path: &Path) -> RunRequest<'_> {
     RunRequest {
-        direction: Direction::Write,
+        workload: Workload::Write,
         arm: PlaygroundArm { method: PlaygroundMethod::Uring, threads: 2, depth: 1, batch: 1, spins: false },
         path,
         size_bytes: 9000,
         block_bytes: 4096,
         direct: false,
+        no_read_ahead: false,
         seed: 7,
         generation: 8,
     }
@@ -51,7 +52,7 @@ fn the_options_are_all_there() {
     assert_eq!((answer.seconds, answer.bytes, answer.switches_forced), (0.1, 9000, None));
     let words = fs::read_to_string(said).expect("its options");
     let expected = "--op write --method uring --path /tmp/a_b --size 9000 --block 4096 --threads 2 --depth 1 --batch 1 \
-                    --wait wait --direct no --seed 7 --generation 8";
+                    --wait wait --direct no --advice normal --seed 7 --generation 8";
     let given: Vec<String> = words.lines().map(|word| word.replace(' ', "_")).collect();
     assert_eq!(given.join(" "), expected);
 }
@@ -100,7 +101,7 @@ fn an_incomplete_measurement_is_rejected() {
         assert!(op == Op::Execute && text.ends_with(&format!(": {cause}")), "{text}");
     }
     let path = Path::new("x");
-    let read = RunRequest { direction: Direction::Read, ..request(path) };
+    let read = RunRequest { workload: Workload::RandomRead, ..request(path) };
     let row = ROW.replace("pages_ok=0", "pages_ok=3");
     program(&format!("printf '{row}\\n'")).run(&read, &GO_ON).expect("all three pages");
 }
@@ -143,12 +144,12 @@ fn a_stop_kills_the_program_and_its_children() {
 
 #[test]
 fn a_list_is_read() {
-    let shell = "test \"$*\" = --list && printf 'blocking\\tok\\nuring\\tcannot make a ring: no\\n'";
+    let shell = "test \"$*\" = '--list read' && printf 'blocking\\tok\\nuring\\tcannot make a ring: no\\n'";
     let uring = MethodAvailability {
         method: PlaygroundMethod::Uring,
         unavailable: Some("cannot make a ring: no".to_owned()),
     };
-    let offers = program(shell).list(&GO_ON).expect("a list");
+    let offers = program(shell).list(Workload::Read, &GO_ON).expect("a list");
     assert_eq!(offers, [MethodAvailability { method: PlaygroundMethod::Blocking, unavailable: None }, uring]);
 }
 
@@ -163,7 +164,7 @@ fn another_list_is_an_error() {
         ("exit 1", "exit status: 1, without a word"),
     ];
     for (shell, cause) in cases {
-        let error = program(shell).list(&GO_ON).expect_err(shell);
+        let error = program(shell).list(Workload::Write, &GO_ON).expect_err(shell);
         assert_eq!(error.to_string(), format!("cannot start 'python': {cause}"));
     }
 }

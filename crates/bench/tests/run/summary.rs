@@ -1,7 +1,8 @@
 //! Statistics of known samples.
 
+use fathom_bench::report::{SCHEMA, from_json, table, to_json};
 use fathom_bench::summary::{CellSummary, summarise};
-use fathom_bench::{ArmName, ArmSummary, Interval, Row};
+use fathom_bench::{ArmName, ArmSummary, Interval, Row, Run};
 
 use crate::simulated::{arm, row};
 
@@ -163,12 +164,37 @@ fn rates_are_by_what_was_moved() {
 
 #[test]
 fn warnings_are_reported() {
-    let few = of(&drifting(&[("blocking", 1.0), ("x", 2.0)], 5)).warnings;
-    assert_eq!(few, ["5 blocks are too few to rank by: 6 are the least, 20 are good"]);
     let biased = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.5)], 8)).warnings;
     let expected =
         "'blocking' differs from its own copy: ratio 1.500 [1.500, 1.500]; do not believe small differences";
     assert_eq!(biased, [expected]);
+}
+
+/// With fewer than 6 blocks, two arms were starred and ranked by intervals that showed nothing.
+#[test]
+fn few_blocks_have_numbers_alone() {
+    let few = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.0), ("x", 2.0)], 5));
+    assert!(few.arms.iter().all(|arm| !arm.among_best) && few.noise.is_none(), "{few:?}");
+    let ratio = find(&few, "x").ratio.unwrap();
+    near(ratio.median, 2.0);
+    assert!(ratio.low.is_nan() && ratio.high.is_nan());
+    let run = Run { schema: SCHEMA, arms: few.arms, ..Run::default() };
+    let text = table(&run);
+    assert!(text.contains("\n5 blocks are too few to rank by: 6 are the least, 20 are good.\n"), "{text}");
+    assert!(!text.contains(['*', '[']), "{text}");
+    let saved = to_json(&run).unwrap();
+    assert!(saved.contains("\"low\": null"), "{saved}");
+    assert!(from_json(saved.as_bytes(), "run").unwrap().arms[0].seconds.low.is_nan());
+}
+
+#[test]
+fn the_cost_of_the_loop_is_of_the_time_of_blocking_calls() {
+    let mut rows = drifting(&[("blocking", 1.0), ("null", 0.25), ("x", 2.0)], 6);
+    rows.iter_mut().for_each(|row| row.ops = 1_000_000);
+    let found = of(&rows);
+    assert!(found.arms.iter().all(|arm| arm.method != "null"), "its time is no answer");
+    let share = found.warnings.iter().find(|warning| warning.starts_with("the loop around the calls takes"));
+    assert!(share.is_some_and(|share| share.ends_with("(25.0 %)")), "{:?}", found.warnings);
 }
 
 /// In 7 of 8 blocks the arm is slower. The bootstrap interval would exclude 1, although a fair coin

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_bench::advise::{
-    self, Advice, AdviceEnd, AdviceObserver, AdviceOptions, DirectorySource, text, validate,
+    self, Advice, AdviceEnd, AdviceObserver, AdviceOptions, DirectorySource, page, text, validate,
 };
-use fathom_bench::fixture::Capacity;
+use fathom_bench::fixture::{Capacity, Demand};
 use fathom_bench::profile::{Filesystem, HostConditions, Profile};
 use fathom_bench::{Programs, report};
 
 use super::args::{AdviseArgs, ReportTarget};
 use super::run::{BenchMeter, error_text, new_run};
 use super::{NAME, bench_paths, fail, write_report};
-use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, MISUSED};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_termination;
 use crate::shared::output::{print, print_error};
 use crate::shared::start;
@@ -35,7 +35,7 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
     match check_room(args).and_then(|()| Ok((bench_paths()?, update()?))) {
         Err(message) => {
             print_error(NAME, message.as_bytes());
-            MISUSED
+            FAILED
         }
         Ok((paths, update)) => {
             let stop = stop_on_termination();
@@ -57,8 +57,8 @@ fn check_room(args: &AdviseArgs) -> Result<(), String> {
     let path = args.path.display();
     let room = Capacity::at(&args.path)
         .map_err(|error| format!("cannot look at '{path}': {}", error_text(&error)))?;
-    room.check(if args.quick { ROOM / 10 } else { ROOM }, 0)
-        .map_err(|why| format!("no room in '{path}': {why}"))
+    let disk_bytes = if args.quick { ROOM / 10 } else { ROOM };
+    room.check(&Demand { disk_bytes, files: 0 }).map_err(|why| format!("no room in '{path}': {why}"))
 }
 
 /// Measures, saves and validates the advice. Returns the advice, the exit status of saving it, and
@@ -152,8 +152,7 @@ fn write(args: &AdviseArgs, advice: &Advice) -> u8 {
             status.max(json.map_or_else(|error| fail(&format!("cannot write the advice: {error}")), write));
     }
     if let Some(path) = &args.html {
-        status =
-            status.max(write_report(&ReportTarget::File(path.clone()), &report::html::html(&advice.run)));
+        status = status.max(write_report(&ReportTarget::File(path.clone()), &page(advice)));
     }
     if args.csv != Some(ReportTarget::Output) && args.json != Some(ReportTarget::Output) {
         status = status.max(print(NAME, &format!("{}\n{}", text(advice), report::table(&advice.run))));

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use fathom_bench::Workload;
 use fathom_bench::fixture::CacheState;
-use fathom_bench::sample::Workload;
 use fathom_io::Model;
 use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
@@ -215,9 +215,12 @@ impl BenchParser {
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        let plain = deed.is_of_tree() || deed.is_of_small_files() || deed == Workload::Copy;
-        if plain && (self.direct || self.sync || !self.langs.is_empty()) {
-            return Err(b"--direct, --sync and --lang are not for this workload".to_vec());
+        let in_rust_alone = deed.is_of_small_files() || deed == Workload::Copy;
+        if in_rust_alone && !self.langs.is_empty() {
+            return Err(b"--lang is not for this workload".to_vec());
+        }
+        if (in_rust_alone || deed.is_of_tree()) && (self.direct || self.sync) {
+            return Err(b"--direct and --sync are not for this workload".to_vec());
         }
         self.check_outputs()?;
         let block = self.block.unwrap_or(default_block(deed));

@@ -17,7 +17,7 @@ use fathom_bench::{Error, Run, compare, report};
 
 use self::args::{BenchAction, BenchArgs, CompareArgs, ReportTarget};
 use self::run::{BenchEnd, BenchPaths};
-use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, MISUSED};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_termination;
 use crate::shared::locale;
 use crate::shared::output::{print, print_error, reason};
@@ -70,8 +70,7 @@ fn bench(args: &BenchArgs, command: String) -> u8 {
     let (run, ended) = match ran {
         Ok(ran) => ran,
         Err(message) => {
-            print_error(NAME, message.as_bytes());
-            return MISUSED;
+            return fail(&message);
         }
     };
     let written = write(args, &run);

@@ -7,12 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_bench::advise::AdviceObserver;
 use fathom_bench::arms::{Arm, arms};
-use fathom_bench::fixture::{CacheState, Capacity, Cell, Fixture};
+use fathom_bench::fixture::{CacheState, Capacity, Cell, Fixture, remove_stale};
 use fathom_bench::lang::{Lang, Program, Toolchain};
 use fathom_bench::runner::{self, Progress, RunEnd, RunObserver, RunOutcome, RunPlan};
-use fathom_bench::sample::Workload;
 use fathom_bench::summary::summarise;
-use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, machine, report};
+use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, Workload, machine, report};
+use fathom_io::Model;
 
 use super::args::BenchArgs;
 use crate::shared::output::draw;
@@ -96,10 +96,21 @@ pub(super) fn run(
     paths: BenchPaths,
     stop: &AtomicBool,
 ) -> Result<(Run, BenchEnd), String> {
-    let mut run =
-        Run { blocks: args.blocks, notes: check_room(args)?, ..new_run(command, args.seed, &args.path) };
+    let room = Capacity::at(&args.path)
+        .map_err(|error| format!("cannot look at '{}': {}", args.path.display(), error_text(&error)))?;
+    let stale = remove_stale(&args.path);
+    let mut run = Run {
+        blocks: args.blocks,
+        notes: check_room(args, &room)?,
+        ..new_run(command, args.seed, &args.path)
+    };
+    run.notes.extend(
+        stale.iter().map(|path| format!("removed '{}', which an earlier run had left", path.display())),
+    );
     let mut arms = arms(args.deed, &args.models);
+    run.notes.extend(models_without_an_arm(args, &arms));
     let others = languages(args, &paths, &mut arms, &mut run, stop);
+    leave_out_what_lacks_memory(args, &room, &mut arms, &mut run);
     let mut programs = Programs { own: paths.own, others, stop };
     let mut ended = BenchEnd::Complete;
     for cache in &args.caches {
@@ -131,17 +142,36 @@ fn any_seed() -> u64 {
 }
 
 /// Checks that there is room for the work. Returns notes about the room for the report.
-fn check_room(args: &BenchArgs) -> Result<Vec<String>, String> {
-    if args.deed.is_of_tree() {
-        return Ok(Vec::new());
-    }
+fn check_room(args: &BenchArgs, room: &Capacity) -> Result<Vec<String>, String> {
     let path = args.path.display();
-    let room = Capacity::at(&args.path)
-        .map_err(|error| format!("cannot look at '{path}': {}", error_text(&error)))?;
-    let most = arms(args.deed, &args.models).iter().map(|arm| arm.threads * arm.depth).max().unwrap_or(1);
-    let buffers = (most as u64).saturating_mul(args.block as u64);
-    room.check(args.size, buffers).map_err(|why| format!("no room in '{path}': {why}"))?;
-    Ok(room.notes(args.size, args.deed.writes(), args.caches.contains(&CacheState::Warm)))
+    let cell = cell_of(args, CacheState::Any, 0);
+    room.check(&cell.demand()).map_err(|why| format!("no room in '{path}': {why}"))?;
+    let is_file = !args.deed.is_of_tree();
+    let is_warm = args.caches.contains(&CacheState::Warm);
+    Ok(if is_file { room.notes(args.size, args.deed.writes(), is_warm) } else { Vec::new() })
+}
+
+/// Moves the arms whose buffers do not fit into memory from `arms` to those that are unavailable.
+fn leave_out_what_lacks_memory(args: &BenchArgs, room: &Capacity, arms: &mut Vec<Arm>, run: &mut Run) {
+    if args.deed.is_of_tree() {
+        return;
+    }
+    let cell = cell_of(args, CacheState::Any, 0);
+    arms.retain(|arm| {
+        let reason = room.lacks_memory_for(cell.buffer_bytes(arm));
+        let ArmName { lang, method } = arm.full_name();
+        run.unavailable.extend(reason.iter().map(|reason| UnavailableArm {
+            lang: lang.clone(),
+            method: method.clone(),
+            reason: reason.clone(),
+        }));
+        reason.is_none()
+    });
+}
+
+fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
+    let BenchArgs { deed, size, block, files, direct, sync, .. } = *args;
+    Cell { workload: deed, size, block, files, direct, sync, cache, seed }
 }
 
 pub(super) fn error_text(error: &std::io::Error) -> String {
@@ -161,16 +191,17 @@ fn languages(
     for lang in Lang::ALL.into_iter().filter(asked) {
         let found = Toolchain::find(lang, &paths.search, stop);
         let built = found.and_then(|toolchain| toolchain.build(&paths.cache, stop));
-        match built.and_then(|program| Ok((program.list(stop)?, program))) {
+        match built.and_then(|program| Ok((program.list(args.deed, stop)?, program))) {
             Ok((offers, program)) => {
-                for arm in lang.arms() {
-                    let reason = offers.iter().find(|offer| offer.method == arm.method);
-                    match reason.map(|offer| offer.unavailable.clone()) {
-                        Some(None) => arms.push(Arm::of(lang, arm)),
-                        Some(Some(reason)) => run.unavailable.push(missing(lang, &arm.to_string(), reason)),
-                        None => {
-                            run.unavailable.push(missing(lang, &arm.to_string(), "not offered".to_owned()))
-                        }
+                for arm in lang.arms(args.deed).iter().map(|arm| Arm::of(lang, *arm, args.deed)) {
+                    let Some((_, playground)) = arm.playground.filter(|_| is_wanted(args, &arm)) else {
+                        continue;
+                    };
+                    let offer = offers.iter().find(|offer| offer.method == playground.method);
+                    match offer.map(|offer| offer.unavailable.clone()) {
+                        Some(None) => arms.push(arm),
+                        Some(Some(reason)) => run.unavailable.push(missing(lang, &arm.name, reason)),
+                        None => run.unavailable.push(missing(lang, &arm.name, "not offered".to_owned())),
                     }
                 }
                 programs.push(program);
@@ -179,6 +210,20 @@ fn languages(
         }
     }
     programs
+}
+
+/// Returns whether `--models` selects `arm`. Blocking calls and the loop without them, which every
+/// language has, are in any selection.
+fn is_wanted(args: &BenchArgs, arm: &Arm) -> bool {
+    let is_selected = arm.model.is_some_and(|model| args.models.contains(&model));
+    args.models.is_empty() || is_selected || arm.is_null() || arm.name == BASELINE
+}
+
+/// Returns a note for each model of `--models` without an arm for the workload.
+fn models_without_an_arm(args: &BenchArgs, arms: &[Arm]) -> Vec<String> {
+    let has_arm = |model: &Model| arms.iter().any(|arm| arm.model == Some(*model));
+    let note = |model: &Model| format!("left out: no arm of '{}' has the model {model}", args.deed.name());
+    args.models.iter().filter(|model| !has_arm(model)).map(note).collect()
 }
 
 fn missing(lang: Lang, method: &str, reason: String) -> UnavailableArm {
@@ -193,8 +238,8 @@ fn cell(
     programs: &mut Programs<'_>,
     run: &mut Run,
 ) -> Result<BenchEnd, String> {
-    let BenchArgs { deed, size, block, files, direct, sync, .. } = *args;
-    let cell = Cell { workload: deed, size, block, files, direct, sync, cache, seed: run.seed };
+    let BenchArgs { deed, size, block, sync, .. } = *args;
+    let cell = cell_of(args, cache, run.seed);
     let label = cell.label();
     if let Some(reason) = cell.stays_warm(&args.path) {
         if args.caches.len() == 1 {
@@ -203,9 +248,19 @@ fn cell(
         run.notes.push(format!("left out: {label}: {reason}"));
         return Ok(BenchEnd::Complete);
     }
+    run.notes.extend(cell.caveat(&args.path));
     let mut arms = arms.to_vec();
     if deed == Workload::Write && size.is_multiple_of(block as u64) && args.models.is_empty() && !sync {
         arms.push(Arm::control());
+    }
+    if deed == Workload::RandomRead && cache == CacheState::Cold && args.models.is_empty() {
+        let blocking = arms.iter().filter(|arm| arm.name == BASELINE);
+        let read_ahead: Vec<Arm> = blocking.map(Arm::with_read_ahead).collect();
+        arms.extend(read_ahead);
+    }
+    // The loop of Rust is of interest beside that of another language.
+    if arms.iter().any(Arm::is_null) {
+        arms.push(Arm::null());
     }
     let baseline = ArmName::new("rust", BASELINE);
     let names = arms.iter().map(Arm::full_name).collect();

@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use fathom_bench::sample::{NULL, SampleError, SampleSpec, Workload, execute};
+use fathom_bench::Workload;
+use fathom_bench::sample::{NULL, SampleError, SampleSpec, execute};
 use fathom_io::Model;
 use fathom_io::uring::Completion;
 
@@ -12,8 +13,39 @@ use crate::shared::output::{print, print_error};
 
 const NAME: &str = "fathom bench sample";
 
+const HELP: &str = "\
+Usage: fathom bench sample --op OP --method METHOD --path PATH --size BYTES --block BYTES [OPTION...]
+   or: fathom bench sample --list
+Takes one sample of a benchmark in this process and prints it as one line of key=value, separated by tabs.
+
+  --op OP              write, read, random-read, append-sync, walk, stat, small-files, serve or copy
+  --method METHOD      an I/O model of --list, or null: the loop without its calls
+  --path PATH          the file, which write and append-sync create or truncate, or the directory of a tree
+  --size BYTES         the size of the file
+  --block BYTES        the size of one operation
+  --threads N          threads with a partition each (1)
+  --depth N            operations that each thread keeps in flight (1)
+  --batch N            operations that are submitted at once (1)
+  --wait HOW           wait, spin or adaptive: how a ring waits for completions (wait)
+  --direct YES_OR_NO   whether the page cache is bypassed (no)
+  --advice ADVICE      normal, or random: the kernel does not read ahead (normal)
+  --seed N             the seed of the data and of random orders (1)
+  --generation N       the generation of the data (1)
+  --list               print the methods, and exit
+  --help               print this help, and exit
+
+Files that are read must hold the data pattern of playground/README.md, as write leaves it with the same seed
+and generation. Exit status: 0, 1 if an operation failed, 2 for a wrong command line, 3 if the method cannot run here.
+
+Example:
+  fathom bench sample --op write --method sync --path out.bin --size 1048576 --block 4096
+";
+
 /// Runs the command with the arguments `words`. Returns the exit status.
 pub(crate) fn main(words: &[OsString]) -> u8 {
+    if words == ["--help"] {
+        return print(NAME, HELP);
+    }
     if words == ["--list"] {
         let names = Model::ALL.into_iter().map(Model::name).chain([NULL]);
         return print(NAME, &names.map(|name| format!("{name}\tok\n")).collect::<String>());
@@ -49,6 +81,7 @@ fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
         batch: 1,
         completion: Completion::Wait,
         direct: false,
+        no_read_ahead: false,
         seed: 1,
         generation: 1,
     };
@@ -80,6 +113,7 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
         "--batch" => spec.batch = count()?,
         "--wait" => spec.completion = completion(text).ok_or_else(refused)?,
         "--direct" => spec.direct = yes_or_no(text).ok_or_else(refused)?,
+        "--advice" => spec.no_read_ahead = advice(text).ok_or_else(refused)?,
         "--seed" => spec.seed = number()?,
         "--generation" => spec.generation = number()?,
         _ => return Err(misuse(format!("unrecognized option '{}'", name.display()))),
@@ -100,6 +134,14 @@ fn completion(word: Option<&str>) -> Option<Completion> {
         "wait" => Some(Completion::Wait),
         "spin" => Some(Completion::Spin),
         "adaptive" => Some(Completion::Adaptive),
+        _ => None,
+    }
+}
+
+fn advice(word: Option<&str>) -> Option<bool> {
+    match word? {
+        "random" => Some(true),
+        "normal" => Some(false),
         _ => None,
     }
 }

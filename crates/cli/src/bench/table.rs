@@ -40,11 +40,13 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
         .required("LIST", ValueKind::Text)
         .more(BENCH_MORE),
-    long(BenchOption::Lang, "lang", WORK, "the same methods in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
+    long(BenchOption::Lang, "lang", WORK, "the same operations in other languages: `all`, or some of `c`, `go`, `java`, `node`, `python`, `zig`")
         .required("LIST", ValueKind::Text)
         .more(
             "Short programs, which are part of fathom, are built in release mode with the toolchains that are found, and run in \
-             the same shuffled blocks. A language without a toolchain is reported and left out.",
+             the same shuffled blocks. A language without a toolchain is reported and left out, and so is an operation that a language does not have. \
+             They do `write`, `read`, `random-read`, `append-sync`, `walk` and `stat`, and arms of one name have the same numbers \
+             of threads and of operations in flight. What the loop around the calls takes in each language is shown.",
         ),
     long(BenchOption::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", ValueKind::Text),
     long(BenchOption::Block, "block", WORK, "bytes of one operation; otherwise 4K, for `read` and `copy` 128K").required("SIZE", ValueKind::Text),
@@ -126,8 +128,8 @@ const CLOCKS: Note = Note {
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0 if the question was answered. 1 if something failed, data was wrong, or no sample counted. 2 if the command line makes \
-         no sense or there is no room. 130 after Ctrl-C, with what is known by then.",
+        "0 if the question was answered. 1 if something failed, there is no room, data was wrong, or no sample counted. 2 if the \
+         command line makes no sense. 130 after Ctrl-C, with what is known by then.",
     ],
     man_only: true,
 };

@@ -72,9 +72,9 @@ impl<'a> CellSection<'a> {
         workload(self.name)
     }
 
-    /// Returns the baseline, if it has counted samples.
-    pub(super) fn baseline(&self) -> Option<&ArmSection<'a>> {
-        self.counted().find(|arm| arm.summary.ratio.is_none())
+    /// Returns the section of `arm`, which is one of the run's.
+    pub(super) fn section_of(&self, arm: &ArmSummary) -> Option<&ArmSection<'a>> {
+        self.arms.iter().find(|section| std::ptr::eq(section.summary, arm))
     }
 
     /// Returns the arms with counted samples.

@@ -16,7 +16,12 @@ const MIDDLE: f64 = 50.0;
 /// Formats the times of `cell` divided by the baseline's, with their intervals and the noise floor.
 pub(super) fn ratios(cell: &CellSection) -> String {
     let ends = |ratio: Interval| [ratio.low, ratio.median, ratio.high];
-    let ratios: Vec<f64> = cell.counted().filter_map(|arm| arm.summary.ratio).flat_map(ends).collect();
+    let ratios: Vec<f64> = cell
+        .counted()
+        .filter_map(|arm| arm.summary.ratio)
+        .flat_map(ends)
+        .filter(|ratio| !ratio.is_nan())
+        .collect();
     let floor = cell.noise.map_or(0.0, |(_, noise)| noise.floor.max(0.0));
     let marked = [1.0, 1.0 / (1.0 + floor), 1.0 + floor];
     let scale = Scale::over(ratios.iter().copied().chain(marked)).filter(|_| !ratios.is_empty());
@@ -60,6 +65,9 @@ fn ratio_track(arm: &ArmSection, scale: &Scale, ratio: Interval) -> String {
     let (bar, hint) = (format!("bar {class}"), Unit::Plain.show(ratio.median));
     let mark = scale.place(ratio.median).map(|x| MarkShape::Circle.mark((x, MIDDLE), class, &hint));
     // The end strokes are taller than the mark, so that a narrow interval stays visible.
+    if ratio.low.is_nan() {
+        return mark.unwrap_or_default();
+    }
     let ends = [ratio.low, ratio.high].into_iter().filter_map(|value| scale.place(value));
     let ends: String = ends.map(|x| segment(&bar, (x, 28.0), (x, 72.0))).collect();
     ends + &stroke(scale, (ratio.low, ratio.high), &bar) + &mark.unwrap_or_default()

@@ -34,7 +34,11 @@ impl Unit {
             "memory_bytes" => Unit::Of("B"),
             name if name.ends_with("_us") => Unit::Seconds(1e-6),
             name if name.ends_with("_s") => Unit::Seconds(1.0),
-            "cpu_s_per_gb" | "cpu_s_per_million_ops" | "switches_per_op" | "floor" => Unit::Plain,
+            "cpu_s_per_gb"
+            | "cpu_s_per_million_ops"
+            | "switches_per_op"
+            | "device_reads_per_op"
+            | "floor" => Unit::Plain,
             name if name.starts_with("ratio") => Unit::Plain,
             _ => Unit::Exact,
         }
@@ -95,13 +99,14 @@ pub(super) fn number(object: &Value, key: &str) -> String {
     }
 }
 
-/// Formats the interval at `key`: the estimate, and both ends in brackets.
+/// Formats the interval at `key`: the estimate, and both ends in brackets if they are known.
 pub(super) fn interval(object: &Value, key: &str) -> String {
     if object.pointer(&format!("/{key}/median")).is_none() {
         return NONE.to_owned();
     }
     let [median, low, high] = ["median", "low", "high"].map(|part| number(object, &format!("{key}/{part}")));
-    format!(r#"{median} <span class="ci">[{low}, {high}]</span>"#)
+    // An unknown end is null.
+    if low == NONE { median } else { format!(r#"{median} <span class="ci">[{low}, {high}]</span>"#) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::number::{NONE, number};
 use crate::{Run, UnavailableArm};
 
 /// Columns of the table of arms: header, JSON key, and whether the value is an interval.
-const COLUMNS: [(&str, &str, bool); 18] = [
+const COLUMNS: [(&str, &str, bool); 19] = [
     ("threads", "threads", false),
     ("depth", "depth", false),
     ("counted", "runs", false),
@@ -28,6 +28,7 @@ const COLUMNS: [(&str, &str, bool); 18] = [
     ("switches an operation", "switches_per_op", false),
     ("peak memory", "memory_bytes", false),
     ("punted", "punted", false),
+    ("device reads an operation", "device_reads_per_op", false),
 ];
 
 /// Formats all numbers of the cell's arms.

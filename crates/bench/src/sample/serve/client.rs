@@ -174,8 +174,8 @@ mod tests {
 
     use fathom_io::uring::Completion;
 
-    use super::super::super::spec::Workload;
     use super::*;
+    use crate::Workload;
 
     /// Returns the client's result for a server that answers the request for the only file, of 20
     /// bytes, with `response`, and then closes the connection.
@@ -191,6 +191,7 @@ mod tests {
             batch: 1,
             completion: Completion::Wait,
             direct: false,
+            no_read_ahead: false,
             seed: 1,
             generation: 1,
         };

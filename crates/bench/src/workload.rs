@@ -1,0 +1,96 @@
+//! The list of workloads, with what each of them does and needs.
+
+use fathom_io::Use;
+
+/// The value of `--method` for the loop without I/O calls, which measures its own cost.
+pub const NULL: &str = "null";
+
+/// The workload of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Writes each block once, in ascending order.
+    Write,
+    /// Reads each block once, in ascending order.
+    Read,
+    /// Reads each block once, in random order.
+    RandomRead,
+    /// Appends blocks, each followed by an fdatasync before the next.
+    AppendSync,
+    /// Reads all names of a tree.
+    Walk,
+    /// Reads all names of a tree and the metadata of every entry.
+    Stat,
+    /// Opens, reads and closes files of one block each.
+    SmallFiles,
+    /// Requests files of one block each from a static file server, each once, in random order.
+    Serve,
+    /// Copies the file.
+    Copy,
+}
+
+impl Workload {
+    /// All workloads.
+    pub const ALL: [Self; 9] = [
+        Self::Write,
+        Self::Read,
+        Self::RandomRead,
+        Self::AppendSync,
+        Self::Walk,
+        Self::Stat,
+        Self::SmallFiles,
+        Self::Serve,
+        Self::Copy,
+    ];
+
+    /// Returns whether the workload writes the file.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::AppendSync)
+    }
+
+    /// Returns whether the workload walks a tree.
+    #[must_use]
+    pub fn is_of_tree(self) -> bool {
+        matches!(self, Self::Walk | Self::Stat)
+    }
+
+    /// Returns whether the workload reads many files of one block.
+    #[must_use]
+    pub fn is_of_small_files(self) -> bool {
+        matches!(self, Self::SmallFiles | Self::Serve)
+    }
+
+    /// Returns the use that a model must have for the workload.
+    #[must_use]
+    pub fn wanted(self) -> Use {
+        match self {
+            Self::Walk | Self::Stat => Use::Metadata,
+            Self::Write | Self::Read | Self::RandomRead | Self::AppendSync => Use::Ranges,
+            Self::SmallFiles => Use::SmallFiles,
+            Self::Serve => Use::Serve,
+            Self::Copy => Use::Copy,
+        }
+    }
+
+    /// Returns the name on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::RandomRead => "random-read",
+            Self::AppendSync => "append-sync",
+            Self::Walk => "walk",
+            Self::Stat => "stat",
+            Self::SmallFiles => "small-files",
+            Self::Serve => "serve",
+            Self::Copy => "copy",
+        }
+    }
+
+    /// Returns the workload called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|workload| workload.name() == name)
+    }
+}
