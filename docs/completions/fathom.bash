@@ -197,7 +197,7 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --validate --csv --csv= --json --json= --html= --help --version'
+            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
@@ -209,6 +209,7 @@ _fathom() {
                 --seed|--seed=) compopt +o default 2>/dev/null; return ;;
                 --path|--path=) return ;;
                 --save=) return ;;
+                --time|--time=) compopt +o default 2>/dev/null; return ;;
                 --csv=) return ;;
                 --json=) return ;;
                 --html|--html=) return ;;

@@ -228,6 +228,7 @@ complete -c fathom -n '__fish_seen_subcommand_from bench' -l seed -x -d 'of the 
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l path -r -F -d 'the directory in which files are made; otherwise the current one'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l save -f -d 'keep the advice for this filesystem as a profile, which --io auto starts from; in FILE, or where it is looked for'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l quick -d 'a tenth of the work: sooner, and less sure'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l time -x -d 'answer within TIME (30s, 2m); otherwise three minutes'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l validate -d 'then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l csv -f -d 'every sample as a line of CSV, in FILE or instead of the table'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l json -f -d 'everything as JSON, in FILE or instead of the table'

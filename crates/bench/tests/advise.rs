@@ -13,13 +13,17 @@ use fathom_bench::runner::{self, RunOutcome};
 use fathom_bench::stats::Random;
 use fathom_bench::{Error, Op, Row, Run};
 
+/// More than any of these runs takes by its clock.
+const TIME_MAX: Duration = Duration::from_secs(7200);
 /// Number of cells of an advice run.
 const CELLS: usize = 15;
 
 /// A simulated machine. `us` gives the microseconds of an operation of an arm.
 struct Machine {
-    /// The clock, which stands still, so that the machine's load has no effect on the advice.
+    /// The clock, which moves by this for each sample, so that the machine's load has no effect on
+    /// the advice.
     now: Instant,
+    sample_takes: Duration,
     us: fn(&Cell, &Arm) -> f64,
     random: Random,
     stays_warm: Option<String>,
@@ -36,6 +40,7 @@ impl Machine {
         let (random, samples) = (Random::substream(1, 1), BTreeMap::new());
         Self {
             now: Instant::now(),
+            sample_takes: Duration::ZERO,
             us,
             random,
             stays_warm: None,
@@ -47,6 +52,7 @@ impl Machine {
 
     fn sample(&mut self, cell: &Cell, arm: &Arm, name: &str, block: u32) -> Row {
         *self.samples.entry((cell.label(), arm.name.clone())).or_default() += 1;
+        self.now += self.sample_takes;
         // 2 % of noise on either side.
         let noise = 0.98 + 0.04 * (self.random.below(1000) as f64 / 1000.0);
         let (us, ops) = ((self.us)(cell, arm) * noise, 1000);
@@ -134,11 +140,15 @@ fn usual(cell: &Cell, arm: &Arm) -> f64 {
 }
 
 fn advise_on(machine: &mut Machine) -> (Advice, AdviceEnd) {
-    advise(&AdviceOptions { seed: 3, scale: 1.0, time: Duration::ZERO }, Run::default(), machine)
+    advise(
+        &AdviceOptions { seed: 3, scale: 1.0, time: Duration::ZERO, time_max: TIME_MAX },
+        Run::default(),
+        machine,
+    )
 }
 
 fn unseen() -> AdviceOptions {
-    AdviceOptions { seed: 77, scale: 1.0, time: Duration::ZERO }
+    AdviceOptions { seed: 77, scale: 1.0, time: Duration::ZERO, time_max: TIME_MAX }
 }
 
 fn method(advice: &Advice, workload: &str, cache: &str) -> String {
@@ -186,7 +196,7 @@ fn what_a_prediction_rules_out_is_not_measured() {
 #[test]
 fn more_time_is_used_for_more_blocks_and_never_without_end() {
     let mut machine = Machine::new(usual);
-    let ask = AdviceOptions { seed: 3, scale: 1.0, time: Duration::from_secs(3600) };
+    let ask = AdviceOptions { seed: 3, scale: 1.0, time: Duration::from_secs(3600), time_max: TIME_MAX };
     let (advice, _) = advise(&ask, Run::default(), &mut machine);
     let most = machine.samples.values().max();
     // The baseline runs twice in each block: 3 blocks for its cost, and 15 for the decision.
@@ -222,6 +232,27 @@ fn cells_that_cannot_be_measured_are_listed() {
     assert!(text(&advice).contains("  stat 50000 files, cold: only root can\n"));
     // Without measurements by depth there are no predictions, so all candidates are measured.
     assert_eq!(method(&advice, "random-read", "cold"), "32_threads_pread");
+}
+
+/// On a loaded machine no question was answered: the time went to what all of them need first.
+#[test]
+fn the_most_valuable_questions_are_answered_first() {
+    let mut machine = Machine::new(usual);
+    machine.sample_takes = Duration::from_secs(1);
+    let ask = AdviceOptions { seed: 3, scale: 1.0, time: Duration::ZERO, time_max: Duration::from_secs(180) };
+    let (advice, end) = advise(&ask, Run::default(), &mut machine);
+    assert!(matches!(end, AdviceEnd::Complete));
+    let answered: Vec<String> = advice.verdicts.iter().map(fathom_bench::advise::Verdict::title).collect();
+    assert_eq!(answered[0], "stat, cold");
+    assert!(
+        advice.verdicts.len() < CELLS && advice.commands[0].starts_with("du, list, scan: "),
+        "{answered:?}"
+    );
+    assert_eq!(advice.left_out.len(), CELLS - advice.verdicts.len());
+    assert!(advice.left_out.iter().all(|left| left.reason == "no time was left for it"));
+    // Even a run without time answers one.
+    machine.sample_takes = Duration::from_secs(1000);
+    assert_eq!(advise(&ask, Run::default(), &mut machine).0.verdicts.len(), 1);
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! The order of measurements: first the cost constants, then the contested arms of each workload.
+//! The order of measurements: first the cost constants, then each workload, the most valuable
+//! first: its blocking calls and its contested arms.
 
 use std::time::{Duration, Instant};
 
-use super::cells::{advice_cells, candidates, depth_arms, direct_cell};
+use super::cells::{advice_cells, candidates, depth_arms, direct_cell, warm_read_cell};
 use super::commands::command_lines;
 use super::costs::{CostConstants, OpCost};
 use super::predict::{contested, predict};
@@ -21,8 +22,6 @@ const BLOCKS_BASE: u32 = 3;
 const BLOCKS_FIRST: u32 = 3;
 /// Fewest and most blocks of the second round.
 const BLOCKS_SECOND: std::ops::RangeInclusive<u32> = 3..=12;
-/// The time beyond the requested duration after which no further cell is measured.
-const OVERRUN_MAX: Duration = Duration::from_secs(45);
 /// An arm that took more than this multiple of the best time in the first round is excluded from
 /// the second.
 const BEATEN_RATIO: f64 = 1.5;
@@ -34,8 +33,11 @@ pub struct AdviceOptions {
     pub seed: u64,
     /// Size of the workloads relative to the default of 1.
     pub scale: f64,
-    /// Approximate duration. Contested arms are measured a minimum number of times in any case.
+    /// The time that the cells share. Contested arms are measured a minimum number of times in any
+    /// case.
     pub time: Duration,
+    /// The time after which no further cell is measured, except the first.
+    pub time_max: Duration,
 }
 
 /// The way in which an advice run ended.
@@ -54,7 +56,7 @@ pub enum AdviceEnd {
 pub fn advise(options: &AdviceOptions, run: Run, source: &mut dyn SampleSource) -> (Advice, AdviceEnd) {
     let started = source.now();
     let advice = Advice { run, ..Advice::default() };
-    let mut advisor = Advisor { options, source, started, advice, baselines: Vec::new() };
+    let mut advisor = Advisor { options, source, started, advice };
     let end = advisor.run().err().unwrap_or(AdviceEnd::Complete);
     (advisor.finish(), end)
 }
@@ -70,8 +72,6 @@ struct Advisor<'a> {
     source: &'a mut dyn SampleSource,
     started: Instant,
     advice: Advice,
-    /// Measurable cells, with the cost of blocking calls in each.
-    baselines: Vec<(Cell, OpCost)>,
 }
 
 impl Advisor<'_> {
@@ -84,30 +84,28 @@ impl Advisor<'_> {
             ..CostConstants::default()
         };
         let cells = advice_cells(self.options.seed, self.options.scale);
-        let (warm, rest) = cells.split_first().expect("there are questions");
-        self.measure_warm_reads(warm)?;
+        let warm = warm_read_cell(&cells);
+        let warm_base = self.measure_warm_reads(warm)?;
         self.measure_depths(warm)?;
-        for cell in rest {
-            match self.source.stays_warm(cell) {
-                Some(reason) => self.skip(cell, reason),
-                _ if self.is_out_of_time() => self.skip(cell, NO_TIME_LEFT.to_owned()),
-                _ => self.measure_baseline(cell)?,
-            }
-        }
-        let baselines = std::mem::take(&mut self.baselines);
-        for (at, (cell, base)) in baselines.iter().enumerate() {
-            // The first cell is decided even when the time is used up.
-            if at > 0 && self.is_out_of_time() {
+        for (at, cell) in cells.iter().enumerate() {
+            if let Some(reason) = self.source.stays_warm(cell) {
+                self.skip(cell, reason);
+            } else if at > 0 && self.is_out_of_time() {
+                // The first cell, the most valuable one, is decided in any case.
                 self.skip(cell, NO_TIME_LEFT.to_owned());
             } else {
-                self.decide(cell, base, baselines.len() - at)?;
+                let is_measured = std::ptr::eq(cell, warm);
+                let base = if is_measured { warm_base.clone() } else { self.measure_baseline(cell)? };
+                if let Some(base) = base {
+                    self.decide(cell, &base, cells.len() - at)?;
+                }
             }
         }
         Ok(())
     }
 
     fn is_out_of_time(&self) -> bool {
-        self.source.now() - self.started > self.options.time + OVERRUN_MAX
+        self.source.now() - self.started > self.options.time_max
     }
 
     fn cpus(&self) -> usize {
@@ -153,18 +151,24 @@ impl Advisor<'_> {
         summarise(rows, &cell.label(), &baseline(), self.options.seed)
     }
 
-    /// Measures every arm on a warm cache, which yields the costs of their hand-offs.
-    fn measure_warm_reads(&mut self, cell: &Cell) -> Result<(), AdviceEnd> {
+    /// Measures every arm on a warm cache, which yields the costs of their hand-offs. Returns the
+    /// cost of blocking calls.
+    fn measure_warm_reads(&mut self, cell: &Cell) -> Result<Option<OpCost>, AdviceEnd> {
         let arms = candidates(cell, self.cpus());
         let rows = self.measure(cell, &arms, BLOCKS_BASE, 0)?;
         let costs: Vec<OpCost> = self.summaries(cell, &rows).arms.iter().filter_map(OpCost::of).collect();
         self.advice.constants.warm_read = costs;
-        match self.advice.constants.warm("blocking").cloned() {
-            Some(base) => self.baselines.push((cell.clone(), base)),
-            None if rows.is_empty() => {}
-            None => self.skip(cell, first_discard_reason(&rows)),
+        let base = self.advice.constants.warm("blocking").cloned();
+        self.skip_if_unknown(cell, base.as_ref(), &rows);
+        Ok(base)
+    }
+
+    /// Records why the cost of blocking calls in `cell` is unknown, if it is.
+    fn skip_if_unknown(&mut self, cell: &Cell, base: Option<&OpCost>, rows: &[Row]) {
+        // Without rows, the reason is recorded already.
+        if base.is_none() && !rows.is_empty() {
+            self.skip(cell, first_discard_reason(rows));
         }
-        Ok(())
     }
 
     /// Measures the gain from depth on this device. A filesystem without `O_DIRECT` is not an
@@ -177,8 +181,8 @@ impl Advisor<'_> {
         Ok(())
     }
 
-    /// Measures blocking calls in `cell`.
-    fn measure_baseline(&mut self, cell: &Cell) -> Result<(), AdviceEnd> {
+    /// Measures blocking calls in `cell` and returns their cost, if it becomes known.
+    fn measure_baseline(&mut self, cell: &Cell) -> Result<Option<OpCost>, AdviceEnd> {
         let blocking = &candidates(cell, self.cpus())[..1];
         let rows = self.measure(cell, blocking, BLOCKS_BASE, 0)?;
         let summaries = self.summaries(cell, &rows);
@@ -187,13 +191,9 @@ impl Advisor<'_> {
             self.advice.constants.sync_p50_us = found.and_then(|arm| arm.p50_us);
             self.advice.constants.sync_p99_us = found.and_then(|arm| arm.p99_us);
         }
-        match found.and_then(OpCost::of) {
-            Some(base) => self.baselines.push((cell.clone(), base)),
-            // `rows` has already recorded why the cell was left out.
-            None if rows.is_empty() => {}
-            None => self.skip(cell, first_discard_reason(&rows)),
-        }
-        Ok(())
+        let base = found.and_then(OpCost::of);
+        self.skip_if_unknown(cell, base.as_ref(), &rows);
+        Ok(base)
     }
 
     /// Measures the contested arms of `cell`, those that are not beaten in the first round more

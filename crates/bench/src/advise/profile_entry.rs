@@ -20,11 +20,12 @@ impl Advice {
         }
     }
 
-    /// Returns the settings of a server. The verdict on cold files takes precedence: a read that
-    /// waits for the storage delays the other requests.
+    /// Returns the settings of a server, if a gain over blocking calls is shown. The verdict on
+    /// cold files takes precedence: a read that waits for the storage delays the other requests.
     fn serve(&self) -> Option<ServeSettings> {
         let of = |cache: &str| self.verdicts.iter().find(|one| one.workload == "serve" && one.cache == cache);
-        let Verdict { model, depth, .. } = of("cold").or_else(|| of("warm"))?;
+        let Verdict { model, depth, ratio, .. } = of("cold").or_else(|| of("warm"))?;
+        ratio.filter(|ratio| ratio.high < 1.0)?;
         Some(ServeSettings { model: model.to_owned(), pool_threads: *depth })
     }
 }

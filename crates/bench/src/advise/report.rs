@@ -105,7 +105,10 @@ fn row(verdict: &Verdict) -> [String; 6] {
 }
 
 fn constants(constants: &CostConstants) -> String {
-    let us = |value: f64| format!("{} us", significant(value, 2));
+    // A difference of two times may come out below zero.
+    let us = |value: f64| {
+        if value > 0.0 { format!("{} us", significant(value, 2)) } else { "less than the noise".to_owned() }
+    };
     let of = |method: &str| constants.overhead_us(method).map(us);
     let nops = constants.nops;
     let handed_over = match constants.writes_are_handed_over {

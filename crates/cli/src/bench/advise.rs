@@ -1,6 +1,7 @@
 //! `fathom bench advise`: recommends I/O models for a filesystem, saves the advice as a profile,
 //! and validates it.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,11 +18,16 @@ use super::{NAME, bench_paths, fail, write_report};
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_termination;
 use crate::shared::output::{print, print_error};
+use crate::shared::progress::format_seconds;
 use crate::shared::start;
 
 /// Time limit for the measurements, including the cost constants. The rest of the announced three
 /// minutes is reserve.
 const TIME: Duration = Duration::from_secs(120);
+/// The time after which no further question is begun.
+const TIME_MAX: Duration = Duration::from_secs(165);
+/// The same with `--quick`.
+const TIME_MAX_QUICK: Duration = Duration::from_secs(45);
 /// The fraction of the work with `--quick`. Each model is then measured no more often than needed.
 const QUICK: f64 = 0.1;
 /// Disk space of the largest workload, with its copy.
@@ -53,11 +59,37 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
     }
 }
 
+/// The work and the time of an advice run.
+struct AdviceBudget {
+    scale: f64,
+    time: Duration,
+    time_max: Duration,
+}
+
+impl AdviceBudget {
+    fn of(args: &AdviseArgs) -> Self {
+        match args.time {
+            None if args.quick => Self { scale: QUICK, time: Duration::ZERO, time_max: TIME_MAX_QUICK },
+            None => Self { scale: 1.0, time: TIME, time_max: TIME_MAX },
+            Some(within) => {
+                // A question that was begun is answered: a part of the time is left for it.
+                let scale = (within.as_secs_f64() / TIME_MAX.as_secs_f64()).clamp(QUICK, 1.0);
+                Self { scale, time: within.mul_f64(0.7), time_max: within.mul_f64(0.8) }
+            }
+        }
+    }
+}
+
+/// Returns the disk space, in bytes, that an advice run with `scale` of the work takes at a time.
+fn room(scale: f64) -> u64 {
+    (ROOM as f64 * scale) as u64
+}
+
 fn check_room(args: &AdviseArgs) -> Result<(), String> {
     let path = args.path.display();
     let room = Capacity::at(&args.path)
         .map_err(|error| format!("cannot look at '{path}': {}", error_text(&error)))?;
-    let disk_bytes = if args.quick { ROOM / 10 } else { ROOM };
+    let disk_bytes = self::room(AdviceBudget::of(args).scale);
     room.check(&Demand { disk_bytes, files: 0 }).map_err(|why| format!("no room in '{path}': {why}"))
 }
 
@@ -70,15 +102,24 @@ fn measure_and_save<L: AdviceObserver>(
     command: String,
     site: &mut DirectorySource<'_, '_, L>,
 ) -> (Advice, u8, AdviceEnd) {
-    let run = new_run(command, args.seed, &args.path);
+    let mut run = new_run(command, args.seed, &args.path);
+    let path = args.path.canonicalize().unwrap_or_else(|_| args.path.clone());
+    run.machine.insert(0, ("path".to_owned(), path.display().to_string()));
     let seed = run.seed;
-    let (scale, time) = if args.quick { (QUICK, Duration::ZERO) } else { (1.0, TIME) };
-    let (mut advice, end) = advise::advise(&AdviceOptions { seed, scale, time }, run, site);
+    let AdviceBudget { scale, time, time_max } = AdviceBudget::of(args);
+    if std::io::stderr().is_terminal() {
+        let (most, disk) = (format_seconds(time_max.as_secs_f64()), room(scale) >> 20);
+        print_error(
+            NAME,
+            format!("no further question after {most}; up to {disk} MiB on the disk").as_bytes(),
+        );
+    }
+    let (mut advice, end) = advise::advise(&AdviceOptions { seed, scale, time, time_max }, run, site);
     let complete = matches!(end, AdviceEnd::Complete) && !advice.verdicts.is_empty();
     let saved = update.filter(|_| complete).map_or(0, |update| update.save(&advice));
     match args.validate.filter(|_| complete) {
         Some(blocks) => {
-            let unseen = AdviceOptions { seed: seed.wrapping_add(UNSEEN), scale, time };
+            let unseen = AdviceOptions { seed: seed.wrapping_add(UNSEEN), scale, time, time_max };
             let (validation, end) = validate(&advice.verdicts, &unseen, blocks, site);
             advice.validation = Some(validation);
             (advice, saved, end)

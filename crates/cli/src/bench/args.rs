@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use fathom_bench::Workload;
 use fathom_bench::fixture::CacheState;
 use fathom_io::Model;
-use fathom_text::number;
 use fathom_text::quote::{Charset, quote};
+use fathom_text::{duration, number};
 
 use super::table::{BENCH, BenchOption, CACHE_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue, no_more};
@@ -71,6 +72,8 @@ pub(crate) struct AdviseArgs {
     pub(crate) validate: Option<u32>,
     /// Whether to do a fraction of the work only.
     pub(crate) quick: bool,
+    /// The time within which to answer.
+    pub(crate) time: Option<Duration>,
     pub(crate) csv: Option<ReportTarget>,
     pub(crate) json: Option<ReportTarget>,
     pub(crate) html: Option<PathBuf>,
@@ -109,6 +112,7 @@ struct BenchParser {
     save: Option<ReportTarget>,
     validate: bool,
     quick: bool,
+    time: Option<Duration>,
     csv: Option<ReportTarget>,
     json: Option<ReportTarget>,
     html: Option<PathBuf>,
@@ -143,6 +147,7 @@ impl BenchParser {
             BenchOption::Save => self.save = Some(target()?),
             BenchOption::Validate => self.validate = true,
             BenchOption::Quick => self.quick = true,
+            BenchOption::Time => self.time = Some(time(&option)?),
             BenchOption::Csv => self.csv = Some(target()?),
             BenchOption::Json => self.json = Some(target()?),
             BenchOption::Html => self.html = Some(path()?),
@@ -188,6 +193,9 @@ impl BenchParser {
         if let Some((_, name)) = of_one_workload.iter().find(|(given, _)| *given) {
             return Err(format!("{name} is not for advise, which asks about all workloads").into_bytes());
         }
+        if self.quick && self.time.is_some() {
+            return Err(b"--quick and --time are two ways of asking for less: one of them".to_vec());
+        }
         self.check_outputs()?;
         Ok(AdviseArgs {
             path: place.or(self.path).unwrap_or_else(|| PathBuf::from(".")),
@@ -195,6 +203,7 @@ impl BenchParser {
             save: self.save,
             validate: self.validate.then(|| self.blocks.unwrap_or(BLOCKS_VALIDATE)),
             quick: self.quick,
+            time: self.time,
             csv: self.csv,
             json: self.json,
             html: self.html,
@@ -209,8 +218,8 @@ impl BenchParser {
     }
 
     fn bench(self, deed: Workload) -> Result<BenchArgs, Vec<u8>> {
-        if self.validate || self.quick || self.save.is_some() {
-            return Err(b"--validate, --quick and --save are for advise".to_vec());
+        if self.validate || self.quick || self.time.is_some() || self.save.is_some() {
+            return Err(b"--validate, --quick, --time and --save are for advise".to_vec());
         }
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
@@ -283,6 +292,11 @@ fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
         (None, Ok(size)) => Ok(size),
         (error, _) => Err(error.unwrap_or(number::NumberError::Invalid).message(name, value)),
     }
+}
+
+fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
+    let time = duration::parse_or_seconds(option.bytes()).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| option.refuse(b"time", duration::FORMS.as_bytes()))
 }
 
 fn whole(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {

@@ -2,6 +2,7 @@
 
 mod advise;
 mod args;
+mod estimate;
 mod run;
 mod sample;
 pub(crate) mod table;

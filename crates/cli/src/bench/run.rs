@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_bench::advise::AdviceObserver;
 use fathom_bench::arms::{Arm, arms};
@@ -14,8 +14,11 @@ use fathom_bench::summary::summarise;
 use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, Workload, machine, report};
 use fathom_io::Model;
 
+use super::NAME;
 use super::args::BenchArgs;
-use crate::shared::output::draw;
+use super::estimate::RunEstimate;
+use crate::shared::output::{draw, print_error};
+use crate::shared::progress::format_seconds;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -43,19 +46,21 @@ const BASELINE: &str = "blocking";
 pub(super) struct BenchMeter<'a> {
     stop: &'a AtomicBool,
     label: String,
+    started: Instant,
     shown: bool,
 }
 
 impl<'a> BenchMeter<'a> {
     /// Creates a progress line for the cell `label`. `stop` tells the runner to stop.
     pub(super) fn new(stop: &'a AtomicBool, label: String) -> Self {
-        Self { stop, label, shown: std::io::stderr().is_terminal() }
+        Self { stop, label, started: Instant::now(), shown: std::io::stderr().is_terminal() }
     }
 }
 
 impl AdviceObserver for BenchMeter<'_> {
     fn cell(&mut self, label: &str) {
         label.clone_into(&mut self.label);
+        self.started = Instant::now();
     }
 }
 
@@ -63,11 +68,16 @@ impl RunObserver for BenchMeter<'_> {
     fn next(&mut self, progress: &Progress<'_>) {
         if self.shown {
             let Progress { block, blocks, arm, done, left } = progress;
+            let all = done + left;
+            let over = (f64::from(block - 1) + *done as f64 / all as f64) / f64::from(*blocks);
+            let left = self.started.elapsed().as_secs_f64() * (1.0 - over) / over;
+            // Before the first block is over, a guess is worth little.
+            let left =
+                if *block > 1 { format!(", about {} left", format_seconds(left)) } else { String::new() };
             let line = format!(
-                "\r\x1b[K{}: block {block} of {blocks}, {} of {}: {arm}",
+                "\r\x1b[K{}: block {block} of {blocks}, {} of {all}{left}: {arm}",
                 self.label,
-                done + 1,
-                done + left
+                done + 1
             );
             draw(line.as_bytes());
         }
@@ -112,6 +122,11 @@ pub(super) fn run(
     let others = languages(args, &paths, &mut arms, &mut run, stop);
     leave_out_what_lacks_memory(args, &room, &mut arms, &mut run);
     let mut programs = Programs { own: paths.own, others, stop };
+    if std::io::stderr().is_terminal() {
+        let mut estimate = RunEstimate::default();
+        args.caches.iter().for_each(|cache| estimate.add(&cell_of(args, *cache, 0), &arms, args.blocks));
+        print_error(NAME, estimate.text().as_bytes());
+    }
     let mut ended = BenchEnd::Complete;
     for cache in &args.caches {
         ended = cell(args, *cache, &arms, &mut programs, &mut run)?;

@@ -21,6 +21,7 @@ pub(crate) enum BenchOption {
     Save,
     Validate,
     Quick,
+    Time,
     Csv,
     Json,
     Html,
@@ -62,6 +63,12 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
         .optional("FILE", ValueKind::File)
         .more("That is `fathom/io-profile.json` in `$XDG_CONFIG_HOME`, or in `~/.config`."),
     long(BenchOption::Quick, "quick", ADVICE, "a tenth of the work: sooner, and less sure"),
+    long(BenchOption::Time, "time", ADVICE, "answer within TIME (`30s`, `2m`); otherwise three minutes")
+        .required("TIME", ValueKind::Text)
+        .more(
+            "The most valuable questions come first: walks, serving, small files, copies, reads, writes. What there was no time \
+             for is listed, and not in the profile of `--save`. One question is answered however short the time.",
+        ),
     long(BenchOption::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
         .more("`--blocks` says how often each is repeated; otherwise 7 times."),
     long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File),

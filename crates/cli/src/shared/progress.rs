@@ -101,7 +101,7 @@ fn share(entries: u64, whole: u64, elapsed: Duration) -> Option<(String, String)
 }
 
 /// Formats a number of seconds in one unit.
-fn format_seconds(seconds: f64) -> String {
+pub(crate) fn format_seconds(seconds: f64) -> String {
     match seconds {
         90.0.. if seconds >= 5400.0 => format!("{:.0} h", seconds / 3600.0),
         90.0.. => format!("{:.0} min", seconds / 60.0),

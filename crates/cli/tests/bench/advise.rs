@@ -151,6 +151,10 @@ fn invalid_arguments_of_advise_are_refused() {
     let dir = temp();
     for (words, expected, message) in [
         ("advise no/such/place", 1, "cannot look at 'no/such/place': No such file or directory"),
+        ("advise --time 0", 2, "invalid time '0'"),
+        ("advise --time soon", 2, "invalid time 'soon'"),
+        ("advise --quick --time 1m", 2, "--quick and --time are two ways"),
+        ("write --time 1m", 2, "are for advise"),
         ("advise . more", 2, "extra operand 'more'"),
         ("advise --models uring", 2, "--models is not for advise"),
     ] {
