@@ -268,7 +268,9 @@ def cases(method, direct):
     --wait alternate, so that they meet every depth and number of threads.
     """
     blocks, step = ((512, 4096, 65536), 512) if direct else ((512, 4096, 65536, 1000), 1)
-    threads = (1,) if method in ONE_THREAD else THREADS
+    # Workers of Node take longest to start: their numbers alternate.
+    threads = (1,) if method in (*ONE_THREAD, "workers") else THREADS
+    workers = itertools.cycle(THREADS if method == "workers" else (1,))
     depths = DEPTHS if method in ("uring", "promises") else (1,)
     # Pools of threads differ from each other less than rings do: their depths alternate too.
     pool_depths = itertools.cycle(DEPTHS if method in DEEP and depths == (1,) else (1,))
@@ -277,7 +279,7 @@ def cases(method, direct):
     for count, ((size, block), depth, thread) in enumerate(itertools.product(shapes, depths, threads), 1):
         batch, wait = next(turns)
         direct_words = "yes" if direct else "no"
-        depth = max(depth, next(pool_depths))
+        depth, thread = max(depth, next(pool_depths)), max(thread, next(workers))
         yield Case(method, size, block, thread, depth, batch, wait, direct_words, seed=count % 3, generation=count)
 
 

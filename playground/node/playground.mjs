@@ -13,7 +13,7 @@ import { once } from "node:events";
 import { getSystemErrorMap } from "node:util";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-const PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, WASM_PAGE = 65536, WARM_UP_BLOCKS = 20000;
+const PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, WASM_PAGE = 65536, WARM_UP_BLOCKS = 2000;
 const FAILED = 1, MISUSED = 2, UNAVAILABLE = 3;
 const THREADS_MAX = 32768, UINT64_MAX = 2n ** 64n - 1n;
 const METHODS = ["blocking", "promises", "workers", "null"];
