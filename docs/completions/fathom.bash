@@ -197,7 +197,7 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --help --version'
+            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
@@ -213,6 +213,7 @@ _fathom() {
                 --csv=) return ;;
                 --json=) return ;;
                 --html|--html=) return ;;
+                --fail-above|--fail-above=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         io)

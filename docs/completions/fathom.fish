@@ -233,6 +233,8 @@ complete -c fathom -n '__fish_seen_subcommand_from bench' -l validate -d 'then t
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l csv -f -d 'every sample as a line of CSV, in FILE or instead of the table'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l json -f -d 'everything as JSON, in FILE or instead of the table'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l html -r -F -d 'a page with plots, in FILE'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l markdown -d 'tables as Markdown, also of compare'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l fail-above -x -d 'of compare: exit status 1 if an arm is shown to be slower, by more than PERCENT'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l version -d 'show the version and end'
 

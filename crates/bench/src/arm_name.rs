@@ -36,6 +36,12 @@ impl ArmName {
         Self::new(&self.lang, &format!("{}{SECOND_COPY_SUFFIX}", self.method))
     }
 
+    /// Returns the method, for a second copy that of the baseline.
+    #[must_use]
+    pub(crate) fn without_copy(&self) -> String {
+        self.method.strip_suffix(SECOND_COPY_SUFFIX).unwrap_or(&self.method).to_owned()
+    }
+
     /// Returns whether this name belongs to such a second copy.
     #[must_use]
     pub fn is_second_copy(&self) -> bool {

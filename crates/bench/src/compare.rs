@@ -1,14 +1,14 @@
 //! Comparison of two saved runs.
 //!
-//! The samples of two runs are not interleaved, so ratios within blocks do not exist: only medians
-//! are compared, and whether the intervals overlap.
+//! The samples of two runs are not interleaved, so ratios within blocks do not exist: medians are
+//! compared, and the interval of their ratio follows from the intervals of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::report::{Align, aligned, escape_line, interval, significant};
+use crate::report::{Align, aligned, escape_line, interval, markdown, markdown_text};
 use crate::{ArmSummary, Interval, Run};
 
 /// The result of comparing two runs.
@@ -57,10 +57,46 @@ pub struct ArmComparison {
     pub first: Interval,
     /// Seconds in the second run.
     pub second: Interval,
-    /// The second median divided by the first; `None` if a run has no median.
-    pub ratio: Option<f64>,
-    /// Whether the intervals overlap, in which case no difference is shown.
-    pub overlap: bool,
+    /// The second median divided by the first; `None` if a run has no median. The interval is
+    /// unknown if that of a run is.
+    pub ratio: Option<Interval>,
+    /// The change that the interval shows.
+    pub change: TimeChange,
+}
+
+/// A change of the time of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeChange {
+    /// The interval of the ratio is above 1.
+    Slower,
+    /// The interval of the ratio is below 1.
+    Faster,
+    /// The interval holds 1.
+    NotShown,
+    /// There is no interval: a run has fewer than six blocks, or no median.
+    Unknown,
+}
+
+impl TimeChange {
+    fn of(ratio: Option<Interval>) -> Self {
+        match ratio {
+            Some(ratio) if ratio.low > 1.0 => Self::Slower,
+            Some(ratio) if ratio.high < 1.0 => Self::Faster,
+            Some(ratio) if ratio.low.is_finite() && ratio.high.is_finite() => Self::NotShown,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Returns the word of the tables.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::NotShown => "not shown",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// Compares `first` with `second`. If a run has several arms of the same name, the first of them is
@@ -97,10 +133,21 @@ fn by_key(run: &Run) -> BTreeMap<ArmKey, &ArmSummary> {
 }
 
 fn compared(arm: ArmKey, first: &Interval, second: &Interval) -> ArmComparison {
-    let ratio = (first.median > 0.0 && second.median > 0.0).then(|| second.median / first.median);
-    let ratio = ratio.filter(|ratio| ratio.is_finite());
-    let overlap = first.low <= second.high && second.low <= first.high;
-    ArmComparison { arm, first: *first, second: *second, ratio, overlap }
+    let ratio = ratio(first, second);
+    ArmComparison { arm, first: *first, second: *second, ratio, change: TimeChange::of(ratio) }
+}
+
+/// Divides the second median by the first. The interval of the logarithm is that of a difference of
+/// two independent estimates with the given intervals (MOVER: Zou and Donner 2008, Construction of
+/// confidence limits about effect measures).
+fn ratio(first: &Interval, second: &Interval) -> Option<Interval> {
+    let median = (first.median > 0.0 && second.median > 0.0).then(|| second.median / first.median)?;
+    let below = |estimate: &Interval| (estimate.median / estimate.low).ln();
+    let above = |estimate: &Interval| (estimate.high / estimate.median).ln();
+    let known = |end: f64| if end.is_finite() { end } else { f64::NAN };
+    let low = known(median * (-below(second).hypot(above(first))).exp());
+    let high = known(median * above(second).hypot(below(first)).exp());
+    median.is_finite().then_some(Interval { median, low, high })
 }
 
 fn conditions(first: &Run, second: &Run) -> Vec<ConditionDifference> {
@@ -124,12 +171,22 @@ fn named(run: &Run) -> BTreeMap<&str, &str> {
 }
 
 impl RunComparison {
+    /// Returns the arms that are shown to be slower, by more than the share `above` in the median.
+    #[must_use]
+    pub fn slower_by(&self, above: f64) -> Vec<&ArmComparison> {
+        let is_slower = |compared: &&ArmComparison| {
+            compared.change == TimeChange::Slower
+                && compared.ratio.is_some_and(|ratio| ratio.median > 1.0 + above)
+        };
+        self.arms.iter().filter(is_slower).collect()
+    }
+
     /// Formats the comparison as a table for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = self.conditions_text();
         for arms in self.arms.chunk_by(|one, next| one.arm.cell == next.arm.cell) {
-            let _ = writeln!(text, "{}\n\n{}", escape_line(&arms[0].arm.cell), arms_text(arms));
+            let _ = writeln!(text, "{}\n\n{}", escape_line(&arms[0].arm.cell), aligned(&ALIGN, &rows(arms)));
         }
         if self.arms.is_empty() {
             text += "the two runs have no arm in common\n";
@@ -144,6 +201,21 @@ impl RunComparison {
                     escape_line(cell)
                 );
             }
+        }
+        text
+    }
+
+    /// Formats the comparison as tables in Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = self.conditions_text();
+        for arms in self.arms.chunk_by(|one, next| one.arm.cell == next.arm.cell) {
+            let _ = writeln!(
+                text,
+                "### {}\n\n{}",
+                markdown_text(&arms[0].arm.cell),
+                markdown(&ALIGN, &rows(arms))
+            );
         }
         text
     }
@@ -164,20 +236,19 @@ impl RunComparison {
     }
 }
 
-fn arms_text(arms: &[ArmComparison]) -> String {
-    let head =
-        ["lang", "arm", "first, seconds", "second, seconds", "ratio", "intervals"].map(String::from).to_vec();
+const ALIGN: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
+
+fn rows(arms: &[ArmComparison]) -> Vec<Vec<String>> {
+    let head = ["lang", "arm", "first, seconds", "second, seconds", "ratio", "change"].map(String::from);
     let rows = arms.iter().map(|compared| {
-        let ratio = compared.ratio.map_or("-".to_owned(), |ratio| significant(ratio, 3));
         vec![
             escape_line(&compared.arm.lang),
             escape_line(&compared.arm.method),
             interval(&compared.first),
             interval(&compared.second),
-            ratio,
-            if compared.overlap { "overlap" } else { "apart" }.to_owned(),
+            compared.ratio.as_ref().map_or("-".to_owned(), interval),
+            compared.change.name().to_owned(),
         ]
     });
-    let align = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
-    aligned(&align, &std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    std::iter::once(head.to_vec()).chain(rows).collect()
 }

@@ -32,7 +32,7 @@ pub mod summary;
 mod workload;
 
 pub use arm_name::ArmName;
-pub use compare::{ArmComparison, ArmKey, ConditionDifference, RunComparison, compare};
+pub use compare::{ArmComparison, ArmKey, ConditionDifference, RunComparison, TimeChange, compare};
 pub use error::{Error, Op};
 pub use executor::{ProcessExecutor, Programs};
 pub use row::Row;

@@ -92,4 +92,10 @@ pub struct Row {
     /// The use of the machine by others during this sample; empty if none was noticed.
     #[serde(default)]
     pub disturbed: String,
+    /// The label of the cell, as in `write 1 GiB in 4 KiB blocks`.
+    #[serde(default)]
+    pub cell: String,
+    /// Whether this is the baseline's second copy. In JSON its method ends with `(again)`.
+    #[serde(default)]
+    pub second_copy: bool,
 }

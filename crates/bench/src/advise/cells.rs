@@ -123,7 +123,8 @@ mod tests {
                     .all(|arm| arm.completion == Completion::Wait && arm.model != Some(Model::UringPolled))
             );
         }
-        let warm = &advice_cells(1, 1.0)[0];
+        let cells = advice_cells(1, 1.0);
+        let warm = warm_read_cell(&cells);
         assert_eq!(candidates(warm, 3).len(), candidates(warm, 2).len() + 1);
         assert!(depth_arms(warm).iter().any(|arm| arm.depth == 128));
     }

@@ -2,20 +2,37 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Error, Op, Row};
+use crate::{ArmName, Error, Op, Row};
 
 /// Formats `rows` as CSV. The header has the field names of [`Row`] in their order; an unknown
-/// value is empty.
+/// value is empty. The baseline's second copy has the name of the baseline, and true in the column
+/// `second_copy`.
 ///
 /// # Errors
 /// [`Op::Write`] if serde rejects a row.
 pub fn csv(rows: &[Row]) -> Result<String, Error> {
     let mut text = line(fields(&Row::default())?.keys().map(String::as_str));
     for row in rows {
+        let name = ArmName::of(row);
+        let row = &Row { second_copy: name.is_second_copy(), method: name.without_copy(), ..row.clone() };
         let values: Vec<String> = fields(row)?.values().map(cell).collect();
         text += &line(values.iter().map(String::as_str));
     }
     Ok(text)
+}
+
+/// Formats the counted samples of `rows` as CSV of the three columns of io-playground, without a
+/// header: method, seconds, bytes a second. The baseline's second copy is not in it.
+#[must_use]
+pub fn plain_csv(rows: &[Row]) -> String {
+    let is_counted = |row: &&Row| row.discarded.is_empty() && !ArmName::of(row).is_second_copy();
+    let counted: Vec<&Row> = rows.iter().filter(is_counted).collect();
+    let has_languages = counted.iter().any(|row| row.lang != counted[0].lang);
+    let record = |row: &Row| {
+        let method = if has_languages { format!("{} {}", row.lang, row.method) } else { row.method.clone() };
+        line([method.as_str(), &row.seconds.to_string(), &row.bytes_per_s.to_string()].into_iter())
+    };
+    counted.into_iter().map(record).collect()
 }
 
 /// Serialises a row. The map preserves the order of the fields.

@@ -11,12 +11,12 @@ mod json;
 mod number;
 mod table;
 
-pub use csv::csv;
+pub use csv::{csv, plain_csv};
 pub use finding::{CellFinding, CellSentence, FasterArm, ToBaseline, sentences};
 pub use json::{SCHEMA, from_json, read, to_json};
-pub use table::table;
+pub use table::{markdown_table, table};
 
-pub(crate) use columns::{Align, aligned};
+pub(crate) use columns::{Align, aligned, markdown, markdown_text};
 pub(crate) use finding::ArmWords;
 pub(crate) use number::{interval, significant};
 

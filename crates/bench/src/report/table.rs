@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{Align, aligned, escape_line, interval, sentences, significant};
+use super::{
+    Align, CellSentence, aligned, escape_line, interval, markdown, markdown_text, sentences, significant,
+};
 use crate::summary::MARGIN;
 use crate::{ArmSummary, Noise, Run, Workload};
 
@@ -21,7 +23,36 @@ pub fn table(run: &Run) -> String {
     parts.chain([remarks(run)]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// Formats `run` as a table of each cell in Markdown, with its sentence, then what [`table`] ends
+/// with.
+#[must_use]
+pub fn markdown_table(run: &Run) -> String {
+    let mut text = String::new();
+    for CellSentence { cell, sentence } in sentences(run) {
+        let arms: Vec<&ArmSummary> = run.arms.iter().filter(|arm| arm.cell == cell).collect();
+        let (shape, rows) = shape_and_rows(&arms);
+        let (cell, sentence) = (markdown_text(&cell), markdown_text(&sentence));
+        let _ = writeln!(text, "### {cell}\n\n{sentence}\n\n{}", markdown(&shape.align(), &rows));
+    }
+    let remarks = remarks(run);
+    text + &remarks
+        .lines()
+        .map(|line| format!("- {}\n", markdown_text(line.trim_start())))
+        .collect::<String>()
+}
+
 fn cell_part(run: &Run, arms: &[ArmSummary], sentence: &str) -> String {
+    let cell = &arms[0].cell;
+    let (shape, rows) = shape_and_rows(&arms.iter().collect::<Vec<_>>());
+    let noise = run.noise.iter().find(|noise| noise.cell == *cell);
+    let (cell, rows) = (escape_line(cell), aligned(&shape.align(), &rows));
+    let legend = legend(arms, noise);
+    let gap = if legend.is_empty() { "" } else { "\n" };
+    format!("{cell}\n{sentence}\n\n{rows}{gap}{legend}")
+}
+
+/// Returns the columns of a cell with `arms`, and its lines, of which the first is the header.
+fn shape_and_rows(arms: &[&ArmSummary]) -> (TableColumns, Vec<Vec<String>>) {
     let cell = &arms[0].cell;
     let languages: BTreeSet<&str> = arms.iter().map(|arm| arm.lang.as_str()).collect();
     // The throughput of a server is measured in requests.
@@ -32,11 +63,7 @@ fn cell_part(run: &Run, arms: &[ArmSummary], sentence: &str) -> String {
     };
     let rows: Vec<Vec<String>> =
         std::iter::once(shape.head()).chain(arms.iter().map(|arm| shape.row(arm))).collect();
-    let noise = run.noise.iter().find(|noise| noise.cell == *cell);
-    let (cell, rows) = (escape_line(cell), aligned(&shape.align(), &rows));
-    let legend = legend(arms, noise);
-    let gap = if legend.is_empty() { "" } else { "\n" };
-    format!("{cell}\n{sentence}\n\n{rows}{gap}{legend}")
+    (shape, rows)
 }
 
 /// The set of columns of a cell.

@@ -166,6 +166,7 @@ impl Runner<'_> {
         };
         row.block = block;
         row.method.clone_from(&name.method);
+        row.second_copy = name.is_second_copy();
         self.judge(&mut row, may_repeat);
         let (counts, failure) = (row.discarded.is_empty(), rules::fatal_error(&row));
         self.outcome.rows.push(row);

@@ -1,6 +1,10 @@
 //! Comparison of two saved runs.
 
-use fathom_bench::{ArmSummary, Interval, Run, compare};
+use fathom_bench::stats::Random;
+use fathom_bench::summary::summarise;
+use fathom_bench::{ArmSummary, Interval, Run, TimeChange, compare};
+
+use crate::simulated::{arm as by_name, row};
 
 fn arm(cell: &str, method: &str, median: f64, low: f64, high: f64) -> ArmSummary {
     let seconds = Interval { median, low, high };
@@ -48,13 +52,13 @@ compared across machines:
 
 write
 
-lang  arm          first, seconds     second, seconds  ratio  intervals
-rust  blocking  2.00 [1.90, 2.10]  1.00 [0.900, 1.10]  0.500  apart
+lang  arm          first, seconds     second, seconds                 ratio  change
+rust  blocking  2.00 [1.90, 2.10]  1.00 [0.900, 1.10]  0.500 [0.445, 0.557]  faster
 
 stat
 
-lang  arm           first, seconds    second, seconds  ratio  intervals
-rust  blocking  1.00 [0.900, 1.10]  1.15 [1.05, 1.20]   1.15  overlap
+lang  arm           first, seconds    second, seconds              ratio  change
+rust  blocking  1.00 [0.900, 1.10]  1.15 [1.05, 1.20]  1.15 [1.01, 1.29]  slower
 
 only in the first: rust gone, write
 only in the second: rust new, write
@@ -66,20 +70,54 @@ only in the second: rust new, write
 #[test]
 fn the_comparison_is_also_json() {
     let value = serde_json::to_value(compare(&first(), &second())).unwrap();
-    let interval =
-        |median: f64, low: f64, high: f64| serde_json::json!({"median": median, "low": low, "high": high});
-    let expected = serde_json::json!({
-        "conditions": [{"name": "kernel", "first": "6.1", "second": "6.18"}],
-        "arms": [
-            {"cell": "write", "lang": "rust", "method": "blocking", "first": interval(2.0, 1.9, 2.1),
-             "second": interval(1.0, 0.9, 1.1), "ratio": 0.5, "overlap": false},
-            {"cell": "stat", "lang": "rust", "method": "blocking", "first": interval(1.0, 0.9, 1.1),
-             "second": interval(1.15, 1.05, 1.2), "ratio": 1.15, "overlap": true},
-        ],
-        "only_first": [{"cell": "write", "lang": "rust", "method": "gone"}],
-        "only_second": [{"cell": "write", "lang": "rust", "method": "new"}],
-    });
-    assert_eq!(value, expected);
+    assert_eq!(
+        value["conditions"],
+        serde_json::json!([{"name": "kernel", "first": "6.1", "second": "6.18"}])
+    );
+    let arm = &value["arms"][0];
+    assert_eq!(
+        (&arm["cell"], &arm["method"], &arm["change"]),
+        (&"write".into(), &"blocking".into(), &"faster".into())
+    );
+    assert_eq!((arm["ratio"]["median"].as_f64(), arm["first"]["high"].as_f64()), (Some(0.5), Some(2.1)));
+    assert_eq!(value["only_first"][0]["method"], "gone");
+    assert_eq!(value["only_second"][0]["method"], "new");
+}
+
+/// Two runs of the same arm, 1,000 times: the interval of the ratio misses 1 in at most 5 %.
+#[test]
+fn equal_runs_are_rarely_shown_to_differ() {
+    let mut random = Random::new(11);
+    let mut sample =
+        |block| row("blocking", block, (0.2 * (random.fraction() + random.fraction() - 1.0)).exp());
+    let mut shown = 0;
+    for _ in 0..1000 {
+        let mut one = || {
+            let rows: Vec<_> = (1..=10).map(&mut sample).collect();
+            run("6.1", summarise(&rows, "write", &by_name("blocking"), 1).arms)
+        };
+        let change = compare(&one(), &one()).arms[0].change;
+        shown += usize::from(matches!(change, TimeChange::Slower | TimeChange::Faster));
+    }
+    assert!(shown <= 50, "{shown} of 1000");
+}
+
+#[test]
+fn arms_that_became_slower_are_found_and_unknown_ones_are_not() {
+    let with =
+        |low: f64, median: f64, high: f64| run("6.1", vec![arm("write", "blocking", median, low, high)]);
+    let base = with(0.99, 1.0, 1.01);
+    let slower = |second: &Run| compare(&base, second).slower_by(0.05).len();
+    assert_eq!(slower(&with(1.09, 1.1, 1.11)), 1);
+    assert_eq!(slower(&with(1.03, 1.04, 1.05)), 0, "less than 5 %");
+    assert_eq!(slower(&with(0.9, 1.1, 1.3)), 0, "not shown");
+    let few = compare(&base, &with(f64::NAN, 2.0, f64::NAN));
+    assert_eq!((few.arms[0].change, few.slower_by(0.05).len()), (TimeChange::Unknown, 0));
+    assert!(
+        few.markdown().contains("| rust | blocking | 1.00 \\[0.990, 1.01\\] | 2.00 | 2.00 | unknown |\n"),
+        "{}",
+        few.markdown()
+    );
 }
 
 #[test]
@@ -113,7 +151,7 @@ fn foreign_numbers_give_no_ratio_instead_of_nonsense() {
         let found = compare(&odd, &second());
         assert_eq!(found.arms.len(), 1, "the first of a name is taken");
         assert!(
-            found.arms[0].ratio.is_none_or(|ratio| ratio.is_finite() && median.is_infinite()),
+            found.arms[0].ratio.is_none_or(|ratio| ratio.median.is_finite() && median.is_infinite()),
             "{median}"
         );
         assert!(found.text().contains("blocking"));

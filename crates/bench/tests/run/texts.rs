@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fathom_bench::report::{SCHEMA, csv, read, table, to_json};
+use fathom_bench::report::{SCHEMA, csv, markdown_table, plain_csv, read, table, to_json};
 use fathom_bench::summary::summarise;
 use fathom_bench::{Row, Run, UnavailableArm};
 use proptest::prelude::*;
@@ -120,9 +120,34 @@ fn csv_has_a_line_a_sample_and_nothing_for_what_is_not_known() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3);
     let expected = "write,rust,x,threads,1,1,1000000,1000000000,warm,false,none,1,0.5,2000000000.0,0.25,1,wait,0.0,0.0,\
-                    ,,1000,2000.0,1,1.5,,,,,,,,,,,0.0,true,\"a \"\"b\"\", c\",";
+                    ,,1000,2000.0,1,1.5,,,,,,,,,,,0.0,true,\"a \"\"b\"\", c\",,,false";
     assert_eq!(lines[1], expected);
     assert!(lines[2].starts_with(",,,,0,0,0,0,,false,,0,0.0,"), "{}", lines[2]);
+}
+
+/// The DuckDB line of io-playground reads three columns without a header.
+#[test]
+fn plain_csv_has_the_columns_of_the_publication() {
+    let gone = Row { discarded: "steal".into(), ..row("blocking", 2, 9.0) };
+    let rows = [row("blocking", 1, 0.5), row("blocking (again)", 1, 0.7), gone, row("x", 1, 0.25)];
+    assert_eq!(plain_csv(&rows), "blocking,0.5,2000000000\nx,0.25,4000000000\n");
+    let go = Row { lang: "go".into(), ..row("x", 1, 0.5) };
+    assert_eq!(plain_csv(&[row("x", 1, 0.5), go]), "rust x,0.5,2000000000\ngo x,0.5,2000000000\n");
+    assert_eq!(plain_csv(&[]), "");
+    let again = csv(&[row("blocking (again)", 1, 0.5)]).unwrap();
+    let line = again.lines().nth(1).unwrap();
+    assert!(line.starts_with("write,rust,blocking,") && line.ends_with(",true"), "{line}");
+}
+
+#[test]
+fn a_table_can_be_markdown() {
+    let text = markdown_table(&run());
+    assert!(
+        text.starts_with("### write 1 GB in 1 MB blocks, warm\n\n10\\_threads\\_pwrite is the fastest"),
+        "{text}"
+    );
+    assert!(text.contains("| \\* | 10\\_threads\\_pwrite | 11 | 0.4294 |"), "{text}");
+    assert!(text.ends_with("- note: cold in the guest, \\\\u{1b}\\[31mwarm on the host\n"), "{text}");
 }
 
 #[test]
@@ -192,7 +217,7 @@ proptest! {
         let (_, record) = text.split_once('\n').unwrap();
         let fields = parse(record);
         prop_assert_eq!(&fields[2], &method);
-        prop_assert_eq!(&fields[fields.len() - 2], &reason);
+        prop_assert_eq!(&fields[fields.len() - 4], &reason);
     }
 
     /// A saved run is untrusted: any numbers and names must produce a table.

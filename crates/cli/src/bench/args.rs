@@ -16,6 +16,8 @@ use crate::shared::value;
 
 /// The values of `--lang`, besides `all`.
 const LANGS: [&str; 7] = ["rust", "c", "go", "java", "node", "python", "zig"];
+/// The value of `--csv` for the columns of io-playground.
+const PLAIN: &[u8] = b"plain";
 /// The maximum file size, a limit of file offsets.
 const SIZE_MAX: i128 = i64::MAX as i128;
 /// The maximum number of files in a tree.
@@ -57,8 +59,12 @@ pub(crate) struct BenchArgs {
     pub(crate) seed: Option<u64>,
     pub(crate) path: PathBuf,
     pub(crate) csv: Option<ReportTarget>,
+    /// Whether the CSV has the three columns of io-playground.
+    pub(crate) csv_is_plain: bool,
     pub(crate) json: Option<ReportTarget>,
     pub(crate) html: Option<PathBuf>,
+    /// Whether tables are Markdown.
+    pub(crate) markdown: bool,
 }
 
 /// The arguments of `advise`.
@@ -85,6 +91,9 @@ pub(crate) struct CompareArgs {
     pub(crate) old: PathBuf,
     pub(crate) new: PathBuf,
     pub(crate) json: Option<ReportTarget>,
+    pub(crate) markdown: bool,
+    /// The share by which an arm may become slower.
+    pub(crate) fail_above: Option<f64>,
 }
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
@@ -114,8 +123,11 @@ struct BenchParser {
     quick: bool,
     time: Option<Duration>,
     csv: Option<ReportTarget>,
+    csv_is_plain: bool,
     json: Option<ReportTarget>,
     html: Option<PathBuf>,
+    markdown: bool,
+    fail_above: Option<f64>,
 }
 
 impl BenchParser {
@@ -148,7 +160,15 @@ impl BenchParser {
             BenchOption::Validate => self.validate = true,
             BenchOption::Quick => self.quick = true,
             BenchOption::Time => self.time = Some(time(&option)?),
-            BenchOption::Csv => self.csv = Some(target()?),
+            BenchOption::Csv => match value.strip_prefix(PLAIN).filter(|_| given) {
+                Some(b"") => (self.csv, self.csv_is_plain) = (Some(ReportTarget::Output), true),
+                Some([b':', file @ ..]) => {
+                    (self.csv, self.csv_is_plain) = (Some(ReportTarget::File(self::path(file)?)), true);
+                }
+                _ => (self.csv, self.csv_is_plain) = (Some(target()?), false),
+            },
+            BenchOption::Markdown => self.markdown = true,
+            BenchOption::FailAbove => self.fail_above = Some(percent(value, name, charset)?),
             BenchOption::Json => self.json = Some(target()?),
             BenchOption::Html => self.html = Some(path()?),
         }
@@ -161,9 +181,14 @@ impl BenchParser {
         if workload == "compare" {
             let mut run =
                 || operands.next().map(PathBuf::from).ok_or_else(|| b"missing operand: two runs".to_vec());
-            let compared = CompareArgs { old: run()?, new: run()?, json: self.json };
+            let (old, new) = (run()?, run()?);
+            let (markdown, fail_above) = (self.markdown, self.fail_above);
+            let compared = CompareArgs { old, new, json: self.json, markdown, fail_above };
             no_more(operands, charset)?;
             return Ok(BenchAction::Compare(compared));
+        }
+        if self.fail_above.is_some() {
+            return Err(b"--fail-above is for compare".to_vec());
         }
         if workload == "advise" {
             let place = operands.next().map(PathBuf::from);
@@ -189,6 +214,8 @@ impl BenchParser {
             (self.sync, "--sync"),
             (self.cache.is_some(), "--cache"),
             (self.blocks.is_some() && !self.validate, "--blocks"),
+            (self.csv_is_plain, "--csv=plain"),
+            (self.markdown, "--markdown"),
         ];
         if let Some((_, name)) = of_one_workload.iter().find(|(given, _)| *given) {
             return Err(format!("{name} is not for advise, which asks about all workloads").into_bytes());
@@ -258,8 +285,10 @@ impl BenchParser {
             seed: self.seed,
             path: self.path.unwrap_or_else(|| PathBuf::from(".")),
             csv: self.csv,
+            csv_is_plain: self.csv_is_plain,
             json: self.json,
             html: self.html,
+            markdown: self.markdown,
         })
     }
 }
@@ -297,6 +326,18 @@ fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
 fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
     let time = duration::parse_or_seconds(option.bytes()).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| option.refuse(b"time", duration::FORMS.as_bytes()))
+}
+
+/// Parses a percentage, with or without its sign, and returns the share.
+fn percent(value: &[u8], name: &str, charset: Charset) -> Result<f64, Vec<u8>> {
+    let text = std::str::from_utf8(value).ok().map(|text| text.strip_suffix('%').unwrap_or(text));
+    let number = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
+    let share = number.and_then(|text| text.parse::<f64>().ok()).map(|percent| percent / 100.0);
+    share.filter(|share| share.is_finite()).ok_or_else(|| {
+        let given = quote(value, charset);
+        [b"invalid argument ", &given[..], b" for '", name.as_bytes(), b"': a percentage, such as 5%"]
+            .concat()
+    })
 }
 
 fn whole(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fathom_bench::{Error, Run, compare, report};
+use fathom_bench::{ArmKey, Error, Run, RunComparison, TimeChange, compare, report};
 
 use self::args::{BenchAction, BenchArgs, CompareArgs, ReportTarget};
 use self::run::{BenchEnd, BenchPaths};
@@ -95,7 +95,9 @@ fn bench(args: &BenchArgs, command: String) -> u8 {
 
 /// Writes all requested reports. Returns the exit status.
 fn write(args: &BenchArgs, run: &Run) -> u8 {
-    let csv = |run: &Run| report::csv(&run.rows);
+    let csv = |run: &Run| {
+        if args.csv_is_plain { Ok(report::plain_csv(&run.rows)) } else { report::csv(&run.rows) }
+    };
     let mut status = 0;
     let mut add = |target: &Option<ReportTarget>, text: &dyn Fn(&Run) -> Result<String, Error>| {
         let Some(target) = target else { return };
@@ -106,7 +108,8 @@ fn write(args: &BenchArgs, run: &Run) -> u8 {
     add(&args.json, &report::to_json);
     add(&args.html.clone().map(ReportTarget::File), &|run| Ok(report::html::html(run)));
     if args.csv != Some(ReportTarget::Output) && args.json != Some(ReportTarget::Output) {
-        status = status.max(print(NAME, &report::table(run)));
+        let table = if args.markdown { report::markdown_table } else { report::table };
+        status = status.max(print(NAME, &table(run)));
     }
     status
 }
@@ -150,13 +153,33 @@ fn compare_runs(args: &CompareArgs) -> u8 {
         Err(error) => fail(&error.to_string()),
         Ok((old, new)) => {
             let comparison = compare(&old, &new);
-            match &args.json {
+            let status = match &args.json {
+                None if args.markdown => print(NAME, &comparison.markdown()),
                 None => print(NAME, &comparison.text()),
                 Some(target) => match serde_json::to_string_pretty(&comparison) {
                     Ok(text) => write_report(target, &(text + "\n")),
                     Err(error) => fail(&format!("cannot write the comparison: {error}")),
                 },
-            }
+            };
+            status.max(args.fail_above.map_or(0, |above| judge(&comparison, above)))
         }
     }
+}
+
+/// Returns the exit status of a comparison in which no arm may be slower by more than the share
+/// `above`.
+fn judge(comparison: &RunComparison, above: f64) -> u8 {
+    if comparison.arms.iter().all(|compared| compared.change == TimeChange::Unknown) {
+        return fail("no arm can be judged: both runs need it with at least six blocks");
+    }
+    let slower = comparison.slower_by(above);
+    if slower.is_empty() {
+        return 0;
+    }
+    let names = slower.iter().map(|compared| {
+        let ArmKey { cell, lang, method } = &compared.arm;
+        format!("{lang} {method} ({cell})")
+    });
+    let names: Vec<String> = names.collect();
+    fail(&format!("slower by more than {} %: {}", above * 100.0, names.join(", ")))
 }

@@ -25,6 +25,8 @@ pub(crate) enum BenchOption {
     Csv,
     Json,
     Html,
+    Markdown,
+    FailAbove,
 }
 
 /// The values of `--cache`.
@@ -71,9 +73,19 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
         ),
     long(BenchOption::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
         .more("`--blocks` says how often each is repeated; otherwise 7 times."),
-    long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File),
+    long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File).more(
+        "`plain` and `plain:FILE` have the three columns that io-playground has, without a header: method, seconds, bytes a \
+         second. A file of that name is `./plain`.",
+    ),
     long(BenchOption::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", ValueKind::File),
     long(BenchOption::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", ValueKind::File),
+    long(BenchOption::Markdown, "markdown", SHOWN, "tables as Markdown, also of `compare`"),
+    long(BenchOption::FailAbove, "fail-above", SHOWN, "of `compare`: exit status 1 if an arm is shown to be slower, by more than PERCENT")
+        .required("PERCENT", ValueKind::Text)
+        .more(
+            "Shown: the interval of the ratio is above 1. An arm with fewer than six blocks in a run has no interval; if that is all \
+             of them, the status is 1 as well.",
+        ),
     flag::help(ABOUT),
     flag::version(ABOUT),
 ];
@@ -91,6 +103,8 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
+        "`compare` reads two runs that `--json` has saved, and shows how much longer each arm takes in the second, with the interval \
+         of the ratio.",
         "`advise` asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \
          predicts every model from that, measures those that may be the best, and says in one sentence what to use, for what, and \
          what would change that.",
@@ -104,6 +118,8 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
         ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
         ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),
+        ("fathom bench read --size 64M --json=new.json", "a run to compare with a later one"),
+        ("fathom bench compare --fail-above 5% new.json new.json", "whether anything became slower"),
         (
             "fathom bench write --lang c --size 4M --blocks 6 --csv=out.csv --html out.html",
             "the same in C as well, for programs and with plots",

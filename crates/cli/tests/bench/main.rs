@@ -399,3 +399,66 @@ fn without_io_uring_its_methods_are_skipped_and_the_cause_is_reported() {
         ["100_threads_pwrite", "10_threads_pwrite", "1_threads_pwrite", "blocking", "dd"]
     );
 }
+
+#[test]
+fn a_comparison_fails_if_something_became_slower() {
+    let dir = temp();
+    let run_of = |factor: f64, blocks: u32| {
+        let row = |block: u32| {
+            let seconds = factor * (1.0 + f64::from(block) / 1000.0);
+            serde_json::json!({"median": seconds, "low": seconds * 0.99, "high": seconds * 1.01})
+        };
+        let mut arm = serde_json::to_value(fathom_bench::ArmSummary {
+            cell: "read".into(),
+            lang: "rust".into(),
+            method: "x|y".into(),
+            runs: blocks,
+            ..Default::default()
+        })
+        .unwrap();
+        arm["seconds"] = row(1);
+        if blocks < 6 {
+            (arm["seconds"]["low"], arm["seconds"]["high"]) = (Value::Null, Value::Null);
+        }
+        let mut run = serde_json::to_value(fathom_bench::Run { schema: 1, ..Default::default() }).unwrap();
+        run["arms"] = Value::Array(vec![arm]);
+        run.to_string()
+    };
+    for (name, factor, blocks) in [("old", 1.0, 10), ("same", 1.01, 10), ("slow", 1.2, 10), ("few", 1.2, 2)] {
+        fs::write(dir.path().join(name), run_of(factor, blocks)).unwrap();
+    }
+    for (words, expected, message) in [
+        ("compare old same --fail-above 5%", 0, ""),
+        ("compare old slow", 0, ""),
+        ("compare old slow --fail-above 5%", 1, "fathom bench: slower by more than 5 %: rust x|y (read)\n"),
+        ("compare old slow --fail-above=30", 0, ""),
+        ("compare slow old --fail-above=0", 0, ""),
+        ("compare old few --fail-above 5%", 1, "fathom bench: no arm can be judged: "),
+    ] {
+        let (status, out, err) = run(dir.path(), words);
+        assert_eq!(status, Some(expected), "{words}: {err}");
+        assert!(err.starts_with(message) && err.is_empty() == message.is_empty(), "{words}: {err}");
+        assert!(out.starts_with("read\n\n"), "{out}");
+    }
+    let (_, out, _) = run(dir.path(), "compare old slow --markdown");
+    assert!(out.contains("| rust | x\\|y | 1.00 "), "{out}");
+    let (status, _, err) = run(dir.path(), "compare old slow --fail-above fast");
+    assert_eq!(status, Some(2), "{err}");
+    let (status, _, err) = run(dir.path(), "read --fail-above 5%");
+    assert!(status == Some(2) && err.contains("--fail-above is for compare"), "{err}");
+}
+
+/// Its own DuckDB line reads this.
+#[test]
+fn samples_have_the_columns_of_io_playground() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), &format!("write {SMALL} --models sync --csv=plain"));
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.len() == 3 && line[0] == "blocking"), "{out}");
+    assert!(lines.iter().all(|line| line[1].parse::<f64>().unwrap() > 0.0), "{out}");
+    let (status, out, _) =
+        run(dir.path(), &format!("write {SMALL} --models sync --csv=plain:out.csv --markdown"));
+    assert!(status == Some(0) && out.starts_with("### write 64 KiB in 4 KiB blocks\n"), "{out}");
+    assert!(fs::read_to_string(dir.path().join("out.csv")).unwrap().starts_with("blocking,"));
+}
