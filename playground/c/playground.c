@@ -419,7 +419,7 @@ static void start(struct worker *workers) {
         uint64_t first = i * blocks / count;
         workers[i] = (struct worker){.first = first, .next = first, .end = (i + 1) * blocks / count};
         int error = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-        if (error) quit(FAILED, "cannot start a thread: %s", strerror(error));
+        if (error) quit(UNAVAILABLE, "cannot start a thread: %s", strerror(error));
     }
 }
 

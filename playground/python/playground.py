@@ -419,7 +419,7 @@ def start_pool(count):
     try:
         list(pool.map(lambda _: ready.wait(), range(count)))
     except RuntimeError as error:
-        stop(FAILED, "cannot start a thread", "", error)
+        stop(UNAVAILABLE, "cannot start a thread", "", error)
     return pool
 
 
@@ -562,7 +562,7 @@ def start(options, file, in_flight, directories, barrier):
         try:
             threading.Thread(target=work, args=(worker,), daemon=True).start()
         except RuntimeError as error:
-            stop(FAILED, "cannot start a thread", "", error)
+            stop(UNAVAILABLE, "cannot start a thread", "", error)
     return workers
 
 

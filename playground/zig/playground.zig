@@ -489,7 +489,7 @@ fn startWorkers(gates: *StartBarrier) []Worker {
         const first = i * blocks / workers.len;
         w.* = .{ .first = first, .next = first, .end = (i + 1) * blocks / workers.len };
         w.thread = std.Thread.spawn(.{}, Worker.run, .{ w, gates }) catch |problem|
-            quit(.failed, "cannot start a thread: {t}", .{problem});
+            quit(.unavailable, "cannot start a thread: {t}", .{problem});
     }
     gates.ready.wait();
     return workers;

@@ -137,6 +137,12 @@ fn check(lines: Vec<String>) {
                 home.path(),
             );
         }
+        if line.starts_with("fathom bench compare") {
+            run(
+                "fathom bench write --size 64K --blocks 6 --models sync --json=old.json; cp old.json new.json",
+                home.path(),
+            );
+        }
         if line.contains("--resume") {
             // A scan with this deadline ends before it has read anything.
             let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
@@ -152,7 +158,9 @@ fn check(lines: Vec<String>) {
             && !["--check", "--io-report"].iter().any(|option| line.contains(option));
         let line = if stays { line + " --check" } else { line };
         let output = run(&moved(&line, home.path()), home.path());
-        let warns = ["--since ", "--tls-self-signed"].iter().any(|option| line.contains(option));
+        let warns = ["--since ", "--tls-self-signed", "bench advise", "bench stat"]
+            .iter()
+            .any(|option| line.contains(option));
         let is_quiet = output.stderr.is_empty() || warns;
         let ended_well = output.status.code() == Some(i32::from(is_comparison));
         assert!(ended_well && is_quiet, "{line}: {output:?}");

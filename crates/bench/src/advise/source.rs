@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use fathom_io::uring::nops;
 
+use super::cells::advice_cells;
 use super::costs::NopCosts;
 use crate::arms::Arm;
 use crate::fixture::{self, Cell, Fixture};
@@ -68,6 +69,12 @@ impl<'a, 'p, L: AdviceObserver> DirectorySource<'a, 'p, L> {
     #[must_use]
     pub fn new(dir: PathBuf, programs: &'a mut Programs<'p>, observer: L) -> Self {
         Self { dir, programs, observer, fixture: None }
+    }
+
+    /// Returns whether an advice run here drops the caches of the whole machine.
+    #[must_use]
+    pub fn drops_caches(&self) -> bool {
+        advice_cells(0, 1.0).iter().any(|cell| cell.drops_caches() && cell.stays_warm(&self.dir).is_none())
     }
 
     /// Removes the files of the samples. Later samples create them again.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{escape_line, interval, significant};
-use crate::summary::BLOCKS_MIN;
+use crate::summary::{BLOCKS_MIN, MARGIN};
 use crate::{ArmSummary, Noise, Run};
 
 /// The largest number of equally fast arms that the sentence names.
@@ -20,7 +20,7 @@ pub enum CellFinding<'a> {
     TooFew(u32),
     /// The baseline was not counted. This arm is the fastest, and those may be as fast.
     Unrelated(&'a ArmSummary, Vec<&'a ArmSummary>),
-    /// No arm is shown to be faster than the baseline by more than the noise.
+    /// No arm is shown to be faster than the baseline by more than the margin and the noise.
     NoDifference(ToBaseline<'a>),
     /// The baseline is the fastest.
     Baseline(ToBaseline<'a>),
@@ -87,19 +87,20 @@ impl<'a> CellFinding<'a> {
             (Some(baseline), _) => {
                 let next = counted.iter().copied().find(|arm| arm.ratio.is_some()).unwrap_or(best);
                 let to_baseline = ToBaseline { baseline, next };
-                if is_tie(&counted, baseline) {
-                    return Self::NoDifference(to_baseline);
-                }
-                if best.ratio.is_none() {
-                    return Self::Baseline(to_baseline);
-                }
-                let floor = noise.map_or(0.0, |noise| noise.floor);
-                let shown = counted.iter().copied().find(|arm| is_shown_faster(arm, floor));
-                shown.map_or(Self::NoDifference(to_baseline), |arm| {
-                    let others = counted.iter().copied().filter(|other| !std::ptr::eq(*other, arm));
-                    let peers = others.filter(|other| other.among_best).collect();
-                    Self::Faster(FasterArm { arm, is_fastest: std::ptr::eq(arm, best), baseline, peers })
-                })
+                let threshold = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
+                let faster = counted.iter().copied().find(|arm| is_shown_faster(arm, threshold));
+                let Some(arm) = faster else {
+                    let others_may_be_as_fast =
+                        counted.iter().any(|arm| arm.ratio.is_some() && arm.among_best);
+                    return if best.ratio.is_none() && !others_may_be_as_fast {
+                        Self::Baseline(to_baseline)
+                    } else {
+                        Self::NoDifference(to_baseline)
+                    };
+                };
+                let others = counted.iter().copied().filter(|other| !std::ptr::eq(*other, arm));
+                let peers = others.filter(|other| other.among_best && other.ratio.is_some()).collect();
+                Self::Faster(FasterArm { arm, is_fastest: std::ptr::eq(arm, best), baseline, peers })
             }
         }
     }
@@ -140,14 +141,10 @@ impl<'a> CellFinding<'a> {
     }
 }
 
-/// Returns whether the baseline may be as fast as the fastest, and another arm too.
-fn is_tie(counted: &[&ArmSummary], baseline: &ArmSummary) -> bool {
-    baseline.among_best && counted.iter().any(|arm| arm.ratio.is_some() && arm.among_best)
-}
-
-/// Returns whether `arm` is shown to be faster than the baseline, by more than the noise.
-fn is_shown_faster(arm: &ArmSummary, floor: f64) -> bool {
-    arm.ratio.is_some_and(|ratio| ratio.high < 1.0 && ratio.median * (1.0 + floor) <= 1.0)
+/// Returns whether `arm` is shown to be faster than the baseline, and by more than the share
+/// `threshold`.
+fn is_shown_faster(arm: &ArmSummary, threshold: f64) -> bool {
+    arm.ratio.is_some_and(|ratio| ratio.high < 1.0 && ratio.median * (1.0 + threshold) <= 1.0)
 }
 
 fn next(found: &ToBaseline<'_>, words: &dyn ArmWords) -> String {

@@ -114,6 +114,12 @@ fn measure_and_save<L: AdviceObserver>(
             format!("no further question after {most}; up to {disk} MiB on the disk").as_bytes(),
         );
     }
+    if site.drops_caches() {
+        print_error(
+            NAME,
+            b"the caches of the whole machine are dropped before each cold sample of many files",
+        );
+    }
     let (mut advice, end) = advise::advise(&AdviceOptions { seed, scale, time, time_max }, run, site);
     let complete = matches!(end, AdviceEnd::Complete) && !advice.verdicts.is_empty();
     let saved = update.filter(|_| complete).map_or(0, |update| update.save(&advice));

@@ -39,6 +39,10 @@ pub(super) struct BenchPaths {
     pub(super) cache: PathBuf,
 }
 
+/// Said before the caches of the whole machine are dropped.
+pub(super) const CACHES_DROPPED: &[u8] =
+    b"the caches of the whole machine are dropped before each cold sample; with `--cache warm` they are not";
+
 /// The arm with which all others are compared.
 const BASELINE: &str = "blocking";
 
@@ -264,6 +268,10 @@ fn cell(
         return Ok(BenchEnd::Complete);
     }
     run.notes.extend(cell.caveat(&args.path));
+    // With `--cache cold` alone it was asked for.
+    if cell.drops_caches() && args.caches.len() > 1 {
+        print_error(NAME, CACHES_DROPPED);
+    }
     let mut arms = arms.to_vec();
     if deed == Workload::Write && size.is_multiple_of(block as u64) && args.models.is_empty() && !sync {
         arms.push(Arm::control());

@@ -118,8 +118,10 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
         ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
         ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),
-        ("fathom bench read --size 64M --json=new.json", "a run to compare with a later one"),
-        ("fathom bench compare --fail-above 5% new.json new.json", "whether anything became slower"),
+        (
+            "fathom bench compare --fail-above 5% old.json new.json",
+            "whether anything became slower, of two runs saved with `--json`",
+        ),
         (
             "fathom bench write --lang c --size 4M --blocks 6 --csv=out.csv --html out.html",
             "the same in C as well, for programs and with plots",
