@@ -197,10 +197,14 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
+            options='--models= --lang= --threads= --depth= --batch= --wait= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+                --depth|--depth=) compopt +o default 2>/dev/null; return ;;
+                --batch|--batch=) compopt +o default 2>/dev/null; return ;;
+                --wait|--wait=) values='block spin' ;;
                 --size|--size=) compopt +o default 2>/dev/null; return ;;
                 --block|--block=) compopt +o default 2>/dev/null; return ;;
                 --files|--files=) compopt +o default 2>/dev/null; return ;;

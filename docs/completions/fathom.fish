@@ -217,6 +217,10 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -l version -d 'show th
 
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l models -x -d 'only these I/O models, separated by commas, and blocking calls to compare with'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l lang -x -d 'the same operations in other languages: all, or some of c, go, java, node, python, zig'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l threads -x -d 'numbers of threads, separated by commas: blocking calls, threads and rings (or what --models says) with each'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l depth -x -d 'numbers of operations that each thread keeps in flight'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l batch -x -d 'numbers of operations that a ring submits at once'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l wait -x -a 'block spin' -d 'how a ring waits: in the kernel (block), or polling (spin)'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l size -x -d 'bytes of the file; units as K, M and G may follow; otherwise 1G'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l block -x -d 'bytes of one operation; otherwise 4K, for read and copy 128K'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l files -x -d 'files of the tree that walk and stat look at; otherwise 100000'

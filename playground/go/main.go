@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -382,8 +383,12 @@ func (t *tree) replace(below []string) {
 	defer t.L.Unlock()
 	t.paths = append(t.paths, below...)
 	t.taken--
-	if len(below) > 0 || t.taken == 0 {
+	if t.taken == 0 && len(below) == 0 {
 		t.Broadcast()
+	}
+	// This worker takes one of them itself.
+	for range max(len(below)-1, 0) {
+		t.Signal()
 	}
 }
 
@@ -908,6 +913,8 @@ func main() {
 		list(words[1])
 		return
 	}
+	// With the default of 10,000, the runtime would end the program.
+	debug.SetMaxThreads(2 * ringMax)
 	j := &job{options: options{wait: "wait", direct: "no", advice: "normal", threads: 1, depth: 1, batch: 1, seed: 1, generation: 1}}
 	if err := j.parse(os.Args[1:]); err != nil {
 		quit(misused, "cannot use the command line: %v", err)

@@ -69,6 +69,9 @@ public final class Playground {
     }
 
     private static Error failed(String action, Object path, Throwable error) {
+        if (error instanceof OutOfMemoryError && String.valueOf(error.getMessage()).contains("native thread")) {
+            return stop(UNAVAILABLE, "cannot start a thread", "", "Resource temporarily unavailable");
+        }
         if (error instanceof OutOfMemoryError) return stop(FAILED, "cannot allocate buffers", "", "Cannot allocate memory");
         if (error instanceof InvalidPathException name) return stop(FAILED, action, path.toString(), name.getReason());
         if (error instanceof IOException cause) return stop(FAILED, action, path.toString(), words(cause));
@@ -681,7 +684,7 @@ public final class Playground {
         Options options = parse(words);
         // Check before the file is truncated: an unavailable method must not change it.
         String reason = unavailable(options.method, options.op);
-        if (options.advice.equals("random")) reason = "Java has no posix_fadvise";
+        if (options.advice.equals("random") && options.op.endsWith("read")) reason = "Java has no posix_fadvise";
         if (reason != null) throw stop(UNAVAILABLE, "cannot run", options.method, reason);
         try {
             System.out.println(run(options));

@@ -428,7 +428,13 @@ async function runTree(options, file) {
 
 async function runWorkers(options, file) {
   const layout = layOut(options), { parts, ...common } = layout;
-  const threads = parts.map((part) => new Worker(new URL(import.meta.url), { workerData: { ...common, part, fd: file.fd } }));
+  const start = (part) => new Worker(new URL(import.meta.url), { workerData: { ...common, part, fd: file.fd } });
+  let threads;
+  try {
+    threads = parts.map(start);
+  } catch (error) {
+    throw new Stop(UNAVAILABLE, "cannot start a thread", "", error.message);
+  }
   const message = async (thread) => (await once(thread, "message").catch(failedWorker))[0]; // or an error event
   await Promise.all(threads.map(message));
   let results;

@@ -10,6 +10,7 @@ is free. The workers that walk a tree share a queue of directories.
 import argparse
 import array
 import asyncio
+import contextlib
 import errno
 import mmap
 import os
@@ -57,8 +58,9 @@ class InFlight:
     known.
     """
 
-    def __init__(self):
-        self.lock = threading.Lock()
+    def __init__(self, threads):
+        # One thread needs no lock, which would be a part of its loop.
+        self.lock = threading.Lock() if threads > 1 else contextlib.nullcontext()
         self.now = self.max = 0
 
     def begin(self, operations=1):
@@ -253,7 +255,7 @@ class Worker:
             ("threads", False): lambda slot: os.preadv(file, (slot.rest(),), slot.offset + slot.moved),
             ("stream", True): lambda slot: stream.write(slot.rest()),
             ("stream", False): lambda slot: stream.readinto(slot.rest()),
-            ("null", True): lambda slot: slot.length,
+            ("null", True): lambda slot: len(slot.rest()),
             ("null", False): self.pretend_read,
         }[kind, self.writes]
         if self.options.op == "append-sync":
@@ -445,7 +447,7 @@ def death_of_ring():
     return signal.strsignal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
 
 
-def unavailable(method, op, direct=False):
+def unavailable(method, op, direct=False, depth=1):
     """Returns the reason why the method cannot run the operation here; None if it can."""
     if method == "null" and op not in ("write", "read", "random-read"):
         return "it makes no calls, so that nothing is synced or walked"
@@ -464,7 +466,7 @@ def unavailable(method, op, direct=False):
     if death := death_of_ring():
         return f"the module liburing does not run here: {death}"
     try:
-        liburing.io_uring_queue_exit(make_ring(1))
+        liburing.io_uring_queue_exit(make_ring(depth))
     except OSError as error:
         return f"cannot make a ring: {error.strerror}"
     return None
@@ -568,7 +570,7 @@ def start(options, file, in_flight, directories, barrier):
 
 def run(options):
     file, directories = open_file(options), queue.Queue()
-    in_flight, barrier = InFlight(), threading.Barrier(options.threads + 1)
+    in_flight, barrier = InFlight(options.threads), threading.Barrier(options.threads + 1)
     directories.put(os.fsencode(options.path))
     workers = start(options, file, in_flight, directories, barrier)
     barrier.wait()
@@ -620,7 +622,7 @@ def main():
         return list_methods(sys.argv[2:])
     options = parse(sys.argv[1:])
     # Check before the file is truncated: an unavailable method must not change it.
-    if reason := unavailable(options.method, options.op, options.direct == "yes"):
+    if reason := unavailable(options.method, options.op, options.direct == "yes", options.depth):
         stop(UNAVAILABLE, "cannot run", options.method, reason)
     print("\t".join(f"{key}={value}" for key, value in run(options).items()))
 

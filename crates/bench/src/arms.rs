@@ -4,10 +4,10 @@ use fathom_io::Model;
 use fathom_io::uring::Completion;
 
 use crate::ArmName;
-use crate::Workload;
 use crate::lang::{self, Lang};
 use crate::sample::serve::CONNECTIONS;
 use crate::workload::NULL;
+use crate::{ArmNumbers, Workload};
 
 /// An I/O model with its parameters: one way of executing a cell's workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,6 +255,51 @@ fn copying() -> Vec<Arm> {
     ]
 }
 
+/// Returns the Rust arms of `workload` with the numbers that the user lists: the baseline, and each
+/// of `models`, or threads and rings, with every combination that it has.
+#[must_use]
+pub fn own_arms(workload: Workload, models: &[Model], numbers: &ArmNumbers) -> Vec<Arm> {
+    let usual = [Model::Threads(None), Model::Uring(None)];
+    let models = if models.is_empty() { &usual[..] } else { models };
+    let suitable = models.iter().filter(|model| model.has(workload.wanted()) && **model != Model::Sync);
+    let others = suitable.flat_map(|model| own_arms_of(*model, workload, numbers));
+    std::iter::once(Arm::new("blocking", Model::Sync)).chain(others).collect()
+}
+
+fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Arm> {
+    let size = |number: u32| number as usize;
+    let completion = if numbers.spins { Completion::Spin } else { Completion::Wait };
+    match model {
+        Model::Threads(_) => numbers
+            .threads()
+            .map(|threads| {
+                let name = format!("{threads}_threads{}", workload.call_suffix());
+                Arm::new(name, model).with_threads(size(threads))
+            })
+            .collect(),
+        Model::Uring(_) | Model::UringRegistered | Model::UringPolled => numbers
+            .of_rings()
+            .into_iter()
+            .map(|(threads, depth, batch)| {
+                let kind = match model {
+                    Model::UringRegistered => "_registered",
+                    Model::UringPolled => "_polled",
+                    _ => "",
+                };
+                let spin = if numbers.spins { "_spin" } else { "" };
+                let name = format!("{}{kind}{spin}", ArmNumbers::ring_name(threads, depth, batch));
+                let arm = Arm::new(name, model).with_threads(size(threads));
+                Arm { completion, ..arm.with_depth(size(depth), size(batch)) }
+            })
+            .collect(),
+        Model::Pool | Model::Nowait | Model::Tokio => {
+            let arm = |depth| Arm::new(format!("{}_{depth}", model.name()), model).with_depth(size(depth), 1);
+            numbers.depths().map(arm).collect()
+        }
+        _ => vec![Arm::new(model.name(), model)],
+    }
+}
+
 /// Returns the Rust arms of `workload`. `models` restricts them to these models and the baseline;
 /// if it is empty, the result is the default selection.
 #[must_use]
@@ -335,6 +380,41 @@ mod tests {
             assert!(found > 0, "{model}");
         }
         assert!(arms(Workload::AppendSync, &[]).iter().all(|arm| arm.threads == 1 && arm.depth == 1));
+    }
+
+    #[test]
+    fn listed_numbers_make_every_combination() {
+        let numbers =
+            ArmNumbers { threads: vec![1, 8], depths: vec![1, 32], batches: vec![1, 128], spins: true };
+        let names = |workload, models: &[Model]| -> Vec<String> {
+            own_arms(workload, models, &numbers).into_iter().map(|arm| arm.name).collect()
+        };
+        assert_eq!(
+            names(Workload::Read, &[]),
+            [
+                "blocking",
+                "1_threads_pread",
+                "8_threads_pread",
+                "1_threads_iouring_1_entries_1_at_once_spin",
+                "1_threads_iouring_32_entries_1_at_once_spin",
+                "1_threads_iouring_32_entries_32_at_once_spin",
+                "8_threads_iouring_1_entries_1_at_once_spin",
+                "8_threads_iouring_32_entries_1_at_once_spin",
+                "8_threads_iouring_32_entries_32_at_once_spin",
+            ]
+        );
+        assert_eq!(
+            names(Workload::Write, &[Model::Pool, Model::Mmap]),
+            ["blocking", "pool_1", "pool_32", "mmap"]
+        );
+        assert_eq!(names(Workload::Copy, &[Model::Pool]), ["blocking"], "no such model for a copy");
+        let all: Vec<String> = names(Workload::Read, &Model::ALL);
+        let unique: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(unique.len(), all.len());
+        for arm in crate::lang::Lang::C.arms(Workload::Read, &numbers) {
+            let name = arm.name(Workload::Read);
+            assert!(name == NULL || all.contains(&name), "{name}");
+        }
     }
 
     #[test]

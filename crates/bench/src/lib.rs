@@ -12,6 +12,7 @@
 
 pub mod advise;
 mod arm_name;
+mod arm_numbers;
 pub mod arms;
 mod compare;
 mod error;
@@ -32,6 +33,7 @@ pub mod summary;
 mod workload;
 
 pub use arm_name::ArmName;
+pub use arm_numbers::ArmNumbers;
 pub use compare::{ArmComparison, ArmKey, ConditionDifference, RunComparison, TimeChange, compare};
 pub use error::{Error, Op};
 pub use executor::{ProcessExecutor, Programs};

@@ -189,7 +189,8 @@ fn of_a_wide_directory_not_all_names_are_looked_at_where_time_is_short() {
         let TreeEstimate { files, apparent, .. } = outcome.total;
         assert_eq!(files.estimate, 60_000.0);
         assert_eq!(apparent.basis, Basis::Spread, "one of the files that were not looked at may be large");
-        assert!(apparent.counted < 2e6, "{apparent:?}: what was not looked at was not counted");
+        // A share of 3e6, by chance: 1.85e6, and 2e6 in one of eight runs of this test.
+        assert!(apparent.counted < 2.4e6, "{apparent:?}: what was not looked at was not counted");
         mean += apparent.estimate / 3e6 / 20.0;
     }
     assert!(mean != 1.0 && (mean - 1.0).abs() < 0.05, "{mean}");

@@ -15,8 +15,8 @@ use std::fmt;
 
 use fathom_io::Model;
 
-use crate::Workload;
 use crate::workload::NULL;
+use crate::{ArmNumbers, Workload};
 
 pub use build::Toolchain;
 pub use measurement::Measurement;
@@ -75,13 +75,17 @@ impl Lang {
 
     /// Returns the arms of `workload`. Each method has the numbers of threads, or of operations in
     /// flight, that the Rust arms have: 1, 10 and 100 to write, as published, and rings of 1 and
-    /// 128 entries that are submitted as one batch. Only work on blocks has a loop to measure.
+    /// 128 entries that are submitted as one batch; or the `numbers` that the user lists. Only work
+    /// on blocks has a loop to measure.
     #[must_use]
-    pub fn arms(self, workload: Workload) -> Vec<PlaygroundArm> {
+    pub fn arms(self, workload: Workload, numbers: &ArmNumbers) -> Vec<PlaygroundArm> {
         let has_blocks = matches!(workload, Workload::Write | Workload::Read | Workload::RandomRead);
         let methods = self.methods().iter().copied();
         let methods = methods.filter(|method| *method != PlaygroundMethod::Null || has_blocks);
-        methods.flat_map(|method| arms_of(method, workload)).collect()
+        let arms = |method| {
+            if numbers.is_given() { own_arms_of(method, numbers) } else { arms_of(method, workload) }
+        };
+        methods.flat_map(arms).collect()
     }
 }
 
@@ -91,8 +95,26 @@ impl fmt::Display for Lang {
     }
 }
 
+/// Returns the arms of `method` with the numbers that the user lists.
+fn own_arms_of(method: PlaygroundMethod, numbers: &ArmNumbers) -> Vec<PlaygroundArm> {
+    let arm =
+        |threads, depth, batch, spins| PlaygroundArm { method, threads, depth, batch, spins, is_own: true };
+    match method {
+        PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => {
+            vec![arm(1, 1, 1, false)]
+        }
+        PlaygroundMethod::Uring => {
+            let rings = numbers.of_rings().into_iter();
+            rings.map(|(threads, depth, batch)| arm(threads, depth, batch, numbers.spins)).collect()
+        }
+        _ if method.is_deep() => numbers.depths().map(|depth| arm(1, depth, 1, false)).collect(),
+        _ => numbers.threads().map(|threads| arm(threads, 1, 1, false)).collect(),
+    }
+}
+
 fn arms_of(method: PlaygroundMethod, workload: Workload) -> Vec<PlaygroundArm> {
-    let arm = |threads, depth, batch| PlaygroundArm { method, threads, depth, batch, spins: false };
+    let arm =
+        |threads, depth, batch| PlaygroundArm { method, threads, depth, batch, spins: false, is_own: false };
     let counts: &[u32] = match workload {
         Workload::Write => &[1, 10, 100],
         Workload::AppendSync => &[1],
@@ -198,6 +220,8 @@ pub struct PlaygroundArm {
     pub batch: u32,
     /// Whether the program polls for completions instead of sleeping.
     pub spins: bool,
+    /// Whether the user has listed the numbers.
+    pub is_own: bool,
 }
 
 impl PlaygroundArm {
@@ -206,11 +230,7 @@ impl PlaygroundArm {
     #[must_use]
     pub fn name(&self, workload: Workload) -> String {
         let Self { method, threads, depth, .. } = self;
-        let call = match workload {
-            Workload::Write | Workload::AppendSync => "_pwrite",
-            Workload::Read | Workload::RandomRead => "_pread",
-            _ => "",
-        };
+        let call = workload.call_suffix();
         let name = match method {
             PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => {
                 method.name().to_owned()
@@ -224,6 +244,7 @@ impl PlaygroundArm {
             PlaygroundMethod::Async => format!("{depth}_async_channel"),
             PlaygroundMethod::Executor => format!("{depth}_executor"),
             PlaygroundMethod::ToThread => format!("{depth}_to_thread"),
+            PlaygroundMethod::Uring if self.is_own => ArmNumbers::ring_name(*threads, *depth, self.batch),
             PlaygroundMethod::Uring if workload == Workload::Write => {
                 format!("{threads}_threads_iouring_pwrite_{depth}_entries")
             }
@@ -250,7 +271,7 @@ mod tests {
     ];
 
     fn names(lang: Lang, workload: Workload) -> Vec<String> {
-        lang.arms(workload).iter().map(|arm| arm.name(workload)).collect()
+        lang.arms(workload, &ArmNumbers::default()).iter().map(|arm| arm.name(workload)).collect()
     }
 
     #[test]
@@ -286,7 +307,7 @@ mod tests {
                 PlaygroundMethod::Uring => !workload.is_of_tree(),
                 _ => workload != Workload::AppendSync || arm.method == PlaygroundMethod::Blocking,
             };
-            let ours = Lang::C.arms(workload);
+            let ours = Lang::C.arms(workload, &ArmNumbers::default());
             for arm in ours.iter().filter(in_rust).map(|arm| crate::arms::Arm::of(Lang::C, *arm, workload)) {
                 assert!(rust.contains(&parameters(&arm)), "{arm:?} is not in {rust:?}");
             }

@@ -103,7 +103,9 @@ impl Program {
     pub fn run(&self, request: &RunRequest<'_>, stop: &AtomicBool) -> Result<Measurement, Error> {
         let what = format!("{} {}", self.lang, request.arm.name(request.workload));
         let mut command = self.command();
-        command.args(options(request));
+        // libuv has 4 threads otherwise, for any number of promises, and at most 1024 (libuv,
+        // Thread pool work scheduling).
+        command.args(options(request)).env("UV_THREADPOOL_SIZE", request.arm.depth.to_string());
         let answer = execute(&mut command, &what, stop).map_err(|error| as_unavailable(request, error))?;
         check(request, &answer).map_err(|cause| Error::new(Op::Execute, what, cause))?;
         Ok(answer)

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::Run;
 use cells::CellSection;
+use depth::ModelKey;
 use markup::Escaped;
 use number::{interval, number};
 
@@ -60,11 +61,12 @@ pub(crate) fn html_with(run: &Run, lead: Option<&LeadSection>) -> String {
     let json = serde_json::to_value(run).expect("a run has numbers, texts and lists of them only");
     let (cells, unassigned) = cells::cells(run, &json);
     let title = Escaped(&workloads(&cells)).to_string();
+    let palette = depth::palette(run);
     let body = [
         header(run, &cells, &json, &title),
         lead.map_or_else(String::new, LeadSection::html),
         summary(&cells),
-        cells.iter().enumerate().map(|(at, cell)| cell_section(at, cell, &json)).collect(),
+        cells.iter().enumerate().map(|(at, cell)| cell_section(at, cell, &palette, &json)).collect(),
         section(" id=\"warm-cold\"", "Warm against cold", &figures::warm_cold(&cells)),
         conditions(run, &json),
         all_samples(&cells, &unassigned, &json),
@@ -137,13 +139,13 @@ fn summary(cells: &[CellSection]) -> String {
     section("", "In short", &body)
 }
 
-fn cell_section(at: usize, cell: &CellSection, json: &Value) -> String {
+fn cell_section(at: usize, cell: &CellSection, palette: &[ModelKey<'_>], json: &Value) -> String {
     let parts = [
         format!("<p class=\"verdict\">{}</p>\n", verdict::sentence(cell)),
         noise(cell, json),
         figures::ratios(cell),
         figures::latencies(cell),
-        depth::figure(cell),
+        depth::figure(cell, palette),
         figures::samples(cell),
         table::arms(cell),
     ];

@@ -146,6 +146,42 @@ fn table_json_and_page_have_the_same_words_for_runs_of_every_kind() {
     }
 }
 
+/// Models had the colours of their places within a cell.
+#[test]
+fn a_model_has_one_colour_on_the_page() {
+    let mut run = small();
+    run.arms.retain(|arm| arm.method != "blocking");
+    for (at, (cell, model, threads)) in [
+        ("read, warm", "uring", 1),
+        ("read, warm", "uring", 8),
+        ("read, cold", "uring", 1),
+        ("read, cold", "uring", 8),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let arm = ArmSummary {
+            cell: cell.into(),
+            model: model.into(),
+            method: format!("ring {at}"),
+            threads,
+            ..run.arms[0].clone()
+        };
+        // The fastest in one cell, the slowest in the other.
+        if cell == "read, warm" { run.arms.insert(0, arm) } else { run.arms.push(arm) }
+    }
+    let page = html(&run);
+    let classes: Vec<&str> = page
+        .match_indices(">uring</span>")
+        .map(|(at, _)| {
+            let before = &page[..at];
+            let class = &before[before.rfind("class=\"mark s").expect("a mark") + 12..];
+            class.split('"').next().unwrap()
+        })
+        .collect();
+    assert_eq!(classes, ["s1"; 2], "threads come first in the palette");
+}
+
 #[test]
 fn a_run_without_arms_says_so() {
     let page = html(&Run::default());

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use fathom_bench::Workload;
 use fathom_bench::lang::{Lang, PlaygroundArm, PlaygroundMethod, Program, RunRequest, Toolchain};
+use fathom_bench::{ArmNumbers, Workload};
 use tempfile::TempDir;
 
 use crate::{GO_ON, machine};
@@ -61,7 +61,7 @@ fn reason_is_of_machine(method: PlaygroundMethod) -> bool {
 
 fn run(program: &Program, workload: Workload, method: PlaygroundMethod, dir: &Path) {
     let lang = program.lang();
-    let arms = lang.arms(workload);
+    let arms = lang.arms(workload, &ArmNumbers::default());
     let arm = *arms.iter().find(|arm| arm.method == method).expect("each method has arms");
     let many = PlaygroundArm { threads: 3, depth: 4, batch: 2, ..arm };
     let arm = if workload == Workload::AppendSync { arm } else { many };

@@ -27,7 +27,14 @@ fn program(shell: &str) -> Program {
 fn request(path: &Path) -> RunRequest<'_> {
     RunRequest {
         workload: Workload::Write,
-        arm: PlaygroundArm { method: PlaygroundMethod::Uring, threads: 2, depth: 1, batch: 1, spins: false },
+        arm: PlaygroundArm {
+            method: PlaygroundMethod::Uring,
+            threads: 2,
+            depth: 1,
+            batch: 1,
+            spins: false,
+            is_own: false,
+        },
         path,
         size_bytes: 9000,
         block_bytes: 4096,

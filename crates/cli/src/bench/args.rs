@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_bench::Workload;
 use fathom_bench::fixture::CacheState;
+use fathom_bench::{ArmNumbers, Workload};
 use fathom_io::Model;
 use fathom_text::quote::{Charset, quote};
 use fathom_text::{duration, number};
 
-use super::table::{BENCH, BenchOption, CACHE_WORDS};
+use super::table::{BENCH, BenchOption, CACHE_WORDS, WAIT_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue, no_more};
 use crate::shared::value;
 
@@ -48,6 +48,7 @@ pub(crate) struct BenchArgs {
     pub(crate) deed: Workload,
     pub(crate) models: Vec<Model>,
     pub(crate) langs: Vec<String>,
+    pub(crate) numbers: ArmNumbers,
     pub(crate) size: u64,
     pub(crate) block: usize,
     pub(crate) files: u64,
@@ -109,6 +110,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
 struct BenchParser {
     models: Vec<Model>,
     langs: Vec<String>,
+    numbers: ArmNumbers,
     size: Option<u64>,
     block: Option<u64>,
     files: Option<u64>,
@@ -140,6 +142,13 @@ impl BenchParser {
         match key {
             BenchOption::Models => self.models = models(value, name, charset)?,
             BenchOption::Lang => self.langs = langs(value, name, charset)?,
+            BenchOption::Threads => self.numbers.threads = counts(value, name, charset)?,
+            BenchOption::Depth => self.numbers.depths = counts(value, name, charset)?,
+            BenchOption::Batch => self.numbers.batches = counts(value, name, charset)?,
+            BenchOption::Wait => {
+                let spins = |word: &[u8]| value::one_of(word, WAIT_WORDS, &[false, true]);
+                self.numbers.spins = option.read(spins)?;
+            }
             BenchOption::Size => self.size = Some(size(value, name)?),
             BenchOption::Block => self.block = Some(size(value, name)?),
             BenchOption::Files => self.files = Some(size(value, name)?),
@@ -207,6 +216,7 @@ impl BenchParser {
         let of_one_workload = [
             (!self.models.is_empty(), "--models"),
             (!self.langs.is_empty(), "--lang"),
+            (self.numbers.is_given(), "--threads, --depth, --batch or --wait"),
             (self.size.is_some(), "--size"),
             (self.block.is_some(), "--block"),
             (self.files.is_some(), "--files"),
@@ -258,6 +268,10 @@ impl BenchParser {
         if (in_rust_alone || deed.is_of_tree()) && (self.direct || self.sync) {
             return Err(b"--direct and --sync are not for this workload".to_vec());
         }
+        if self.numbers.is_given() && matches!(deed, Workload::AppendSync | Workload::Copy | Workload::Serve)
+        {
+            return Err(b"--threads, --depth, --batch and --wait are not for this workload".to_vec());
+        }
         self.check_outputs()?;
         let block = self.block.unwrap_or(default_block(deed));
         let size = self.size.unwrap_or(default_size(deed));
@@ -275,6 +289,7 @@ impl BenchParser {
             deed,
             models: self.models,
             langs: self.langs,
+            numbers: self.numbers,
             size,
             block: usize::try_from(block).map_err(|_| b"--block is too large".to_vec())?,
             files: self.files.unwrap_or(100_000).min(FILES_MAX),
@@ -358,6 +373,22 @@ fn list(value: &[u8], valid: &[&str], name: &str, charset: Charset) -> Result<Ve
         found.ok_or_else(refused)
     };
     words.map(known).collect()
+}
+
+/// Parses numbers of threads or operations, separated by commas.
+fn counts(value: &[u8], name: &str, charset: Charset) -> Result<Vec<u32>, Vec<u8>> {
+    let words = value.split(|byte| *byte == b',');
+    let count = |word: &[u8]| {
+        let number = std::str::from_utf8(word).ok().filter(|word| word.bytes().all(|b| b.is_ascii_digit()));
+        let number = number.and_then(|word| word.parse::<u32>().ok());
+        number.filter(|number| (1..=Model::COUNT_MAX).contains(&(*number as usize))).ok_or_else(|| {
+            let most = Model::COUNT_MAX.to_string();
+            let given = quote(word, charset);
+            [b"invalid number ", &given[..], b" for '", name.as_bytes(), b"': from 1 to ", most.as_bytes()]
+                .concat()
+        })
+    };
+    words.map(count).collect()
 }
 
 fn models(value: &[u8], name: &str, charset: Charset) -> Result<Vec<Model>, Vec<u8>> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_bench::advise::AdviceObserver;
-use fathom_bench::arms::{Arm, arms};
+use fathom_bench::arms::{Arm, arms, own_arms};
 use fathom_bench::fixture::{CacheState, Capacity, Cell, Fixture, remove_stale};
 use fathom_bench::lang::{Lang, Program, Toolchain};
 use fathom_bench::runner::{self, Progress, RunEnd, RunObserver, RunOutcome, RunPlan};
@@ -121,7 +121,11 @@ pub(super) fn run(
     run.notes.extend(
         stale.iter().map(|path| format!("removed '{}', which an earlier run had left", path.display())),
     );
-    let mut arms = arms(args.deed, &args.models);
+    let mut arms = if args.numbers.is_given() {
+        own_arms(args.deed, &args.models, &args.numbers)
+    } else {
+        arms(args.deed, &args.models)
+    };
     run.notes.extend(models_without_an_arm(args, &arms));
     let others = languages(args, &paths, &mut arms, &mut run, stop);
     leave_out_what_lacks_memory(args, &room, &mut arms, &mut run);
@@ -212,7 +216,9 @@ fn languages(
         let built = found.and_then(|toolchain| toolchain.build(&paths.cache, stop));
         match built.and_then(|program| Ok((program.list(args.deed, stop)?, program))) {
             Ok((offers, program)) => {
-                for arm in lang.arms(args.deed).iter().map(|arm| Arm::of(lang, *arm, args.deed)) {
+                for arm in
+                    lang.arms(args.deed, &args.numbers).iter().map(|arm| Arm::of(lang, *arm, args.deed))
+                {
                     let Some((_, playground)) = arm.playground.filter(|_| is_wanted(args, &arm)) else {
                         continue;
                     };
@@ -273,10 +279,11 @@ fn cell(
         print_error(NAME, CACHES_DROPPED);
     }
     let mut arms = arms.to_vec();
-    if deed == Workload::Write && size.is_multiple_of(block as u64) && args.models.is_empty() && !sync {
+    let is_usual = args.models.is_empty() && !args.numbers.is_given();
+    if deed == Workload::Write && size.is_multiple_of(block as u64) && is_usual && !sync {
         arms.push(Arm::control());
     }
-    if deed == Workload::RandomRead && cache == CacheState::Cold && args.models.is_empty() {
+    if deed == Workload::RandomRead && cache == CacheState::Cold && is_usual {
         let blocking = arms.iter().filter(|arm| arm.name == BASELINE);
         let read_ahead: Vec<Arm> = blocking.map(Arm::with_read_ahead).collect();
         arms.extend(read_ahead);

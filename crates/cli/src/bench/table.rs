@@ -9,6 +9,10 @@ use crate::shared::flag::{self, Flag, ValueKind, long};
 pub(crate) enum BenchOption {
     Models,
     Lang,
+    Threads,
+    Depth,
+    Batch,
+    Wait,
     Size,
     Block,
     Files,
@@ -32,6 +36,9 @@ pub(crate) enum BenchOption {
 /// The values of `--cache`.
 pub(crate) const CACHE_WORDS: &[&str] = &["warm", "cold"];
 
+/// The values of `--wait`.
+pub(crate) const WAIT_WORDS: &[&str] = &["block", "spin"];
+
 const WORK: &str = "What is done";
 const RUN: &str = "How often, and where";
 const ADVICE: &str = "Advice";
@@ -51,6 +58,16 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
              They do `write`, `read`, `random-read`, `append-sync`, `walk` and `stat`, and arms of one name have the same numbers \
              of threads and of operations in flight. What the loop around the calls takes in each language is shown.",
         ),
+    long(BenchOption::Threads, "threads", WORK, "numbers of threads, separated by commas: blocking calls, threads and rings (or what `--models` says) with each")
+        .required("LIST", ValueKind::Text)
+        .more(
+            "`--threads`, `--depth` and `--batch` take the place of the numbers that the arms usually have: there is an arm for \
+             each combination that a model has, also in other languages.",
+        ),
+    long(BenchOption::Depth, "depth", WORK, "numbers of operations that each thread keeps in flight").required("LIST", ValueKind::Text),
+    long(BenchOption::Batch, "batch", WORK, "numbers of operations that a ring submits at once").required("LIST", ValueKind::Text),
+    long(BenchOption::Wait, "wait", WORK, "how a ring waits: in the kernel (`block`), or polling (`spin`)")
+        .required("HOW", ValueKind::Words(WAIT_WORDS)),
     long(BenchOption::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", ValueKind::Text),
     long(BenchOption::Block, "block", WORK, "bytes of one operation; otherwise 4K, for `read` and `copy` 128K").required("SIZE", ValueKind::Text),
     long(BenchOption::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", ValueKind::Text),

@@ -462,3 +462,38 @@ fn samples_have_the_columns_of_io_playground() {
     assert!(status == Some(0) && out.starts_with("### write 64 KiB in 4 KiB blocks\n"), "{out}");
     assert!(fs::read_to_string(dir.path().join("out.csv")).unwrap().starts_with("blocking,"));
 }
+
+#[test]
+fn arms_have_the_numbers_that_are_listed() {
+    let dir = temp();
+    let words = "random-read --size 64K --blocks 1 --cache warm --threads 1,3 --depth 2 --batch 1,9 --json";
+    let (status, out, err) = run(dir.path(), words);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let json: Value = serde_json::from_str(&out).unwrap();
+    if json["unavailable"].as_array().unwrap().is_empty() {
+        let expected = [
+            "1_threads_iouring_2_entries_1_at_once",
+            "1_threads_iouring_2_entries_2_at_once",
+            "1_threads_pread",
+            "3_threads_iouring_2_entries_1_at_once",
+            "3_threads_iouring_2_entries_2_at_once",
+            "3_threads_pread",
+            "blocking",
+        ];
+        assert_eq!(methods(&json), expected);
+    } else {
+        println!("skipped: {}", json["unavailable"]);
+    }
+    let numbers = json["rows"].as_array().unwrap().iter().filter(|row| row["method"] == "3_threads_pread");
+    assert!(numbers.clone().count() > 0 && numbers.clone().all(|row| row["threads"] == 3));
+    for (words, message) in [
+        ("read --threads 0", "invalid number '0' for '--threads': from 1 to 4096"),
+        ("read --depth 1,x", "invalid number 'x' for '--depth'"),
+        ("read --wait never", "invalid argument 'never' for '--wait'"),
+        ("append-sync --depth 2", "are not for this workload"),
+        ("advise --threads 2", "is not for advise"),
+    ] {
+        let (status, _, err) = run(dir.path(), words);
+        assert!(status == Some(2) && err.contains(message), "{words}: {err}");
+    }
+}

@@ -8,14 +8,27 @@ use super::figure::{MarkShape, segment, tick_labels, upright};
 use super::markup::Escaped;
 use super::number::{Unit, label};
 use super::scale::Scale;
+use crate::Run;
 
 const SHAPES: [MarkShape; 5] =
     [MarkShape::Circle, MarkShape::Square, MarkShape::Diamond, MarkShape::Triangle, MarkShape::Plus];
 /// Number of colours in `style.css`. Five shapes times seven colours distinguish 35 series.
 const COLOURS: usize = 7;
 
+/// The language and the model of an arm.
+pub(super) type ModelKey<'a> = (&'a str, &'a str);
+
+/// Returns the languages and models of `run`. The place of one is its colour, on the whole page.
+pub(super) fn palette(run: &Run) -> Vec<ModelKey<'_>> {
+    let models: BTreeSet<ModelKey<'_>> =
+        run.arms.iter().map(|arm| (arm.lang.as_str(), arm.model.as_str())).collect();
+    models.into_iter().collect()
+}
+
 /// The arms that are joined by one curve.
 struct Series {
+    /// The place of the model in the palette.
+    colour: usize,
     /// The name as HTML.
     name: String,
     /// Operations in flight, and bytes or operations a second; ascending.
@@ -23,8 +36,8 @@ struct Series {
 }
 
 /// Formats the figure; empty if no arms differ in threads or depth.
-pub(super) fn figure(cell: &CellSection) -> String {
-    let series = series(cell);
+pub(super) fn figure(cell: &CellSection, palette: &[ModelKey<'_>]) -> String {
+    let series = series(cell, palette);
     let points = || series.iter().flat_map(|series| &series.points);
     if !series.iter().any(|series| series.points.len() > 1) {
         return String::new();
@@ -32,7 +45,10 @@ pub(super) fn figure(cell: &CellSection) -> String {
     let (x, y) = (Scale::log_over(points().map(|point| point.0)), Scale::over(points().map(|point| point.1)));
     let (Some(x), Some(y)) = (x, y) else { return String::new() };
     let curves: String = series.iter().enumerate().map(|(at, series)| curve(at, series, &x, &y)).collect();
-    let keys = series.iter().enumerate().map(|(at, series)| style(at).0.key(&style(at).1, &series.name));
+    let keys = series.iter().enumerate().map(|(at, series)| {
+        let (shape, class) = style(at, series.colour);
+        shape.key(&class, &series.name)
+    });
     let log = if y.is_log() { "; both axes are logarithmic" } else { "; the horizontal axis is logarithmic" };
     format!(
         "<figure>\n<h3>Throughput against operations in flight</h3>\n<figcaption>Threads times depth{log}. Methods of one model are joined.\
@@ -59,7 +75,7 @@ fn unit(cell: &CellSection) -> Unit {
     Unit::of(if has_bytes(cell) { "bytes_per_s" } else { "ops_per_s" })
 }
 
-fn series(cell: &CellSection) -> Vec<Series> {
+fn series(cell: &CellSection, palette: &[ModelKey<'_>]) -> Vec<Series> {
     let mut models: Vec<(&str, &str)> = Vec::new();
     for arm in cell.counted() {
         let model = (arm.summary.lang.as_str(), arm.summary.model.as_str());
@@ -68,11 +84,17 @@ fn series(cell: &CellSection) -> Vec<Series> {
         }
     }
     let is_polyglot = models.iter().any(|model| model.0 != models[0].0);
-    models.into_iter().flat_map(|model| of_model(cell, model, is_polyglot)).collect()
+    let colour = |model: &ModelKey<'_>| palette.iter().position(|known| known == model).unwrap_or(0);
+    models.into_iter().flat_map(|model| of_model(cell, model, colour(&model), is_polyglot)).collect()
 }
 
 /// Returns one series, or one for each depth if both threads and depth differ.
-fn of_model(cell: &CellSection, (lang, model): (&str, &str), is_polyglot: bool) -> Vec<Series> {
+fn of_model(
+    cell: &CellSection,
+    (lang, model): ModelKey<'_>,
+    colour: usize,
+    is_polyglot: bool,
+) -> Vec<Series> {
     let arms = || {
         cell.counted().filter(|arm| (arm.summary.lang.as_str(), arm.summary.model.as_str()) == (lang, model))
     };
@@ -84,9 +106,10 @@ fn of_model(cell: &CellSection, (lang, model): (&str, &str), is_polyglot: bool) 
         Escaped(model).to_string()
     };
     if threads.len() < 2 || depths.len() < 2 {
-        return vec![Series { name, points: points(cell, arms()) }];
+        return vec![Series { colour, name, points: points(cell, arms()) }];
     }
     let of_depth = |depth: u32| Series {
+        colour,
         name: format!("{name}, depth {depth}"),
         points: points(cell, arms().filter(|arm| arm.summary.depth == depth)),
     };
@@ -102,12 +125,12 @@ fn points<'c, 'a: 'c>(cell: &CellSection, arms: impl Iterator<Item = &'c ArmSect
     points
 }
 
-fn style(at: usize) -> (MarkShape, String) {
-    (SHAPES[at % SHAPES.len()], format!("s{}", at % COLOURS))
+fn style(at: usize, colour: usize) -> (MarkShape, String) {
+    (SHAPES[at % SHAPES.len()], format!("s{}", colour % COLOURS))
 }
 
 fn curve(at: usize, series: &Series, x: &Scale, y: &Scale) -> String {
-    let (shape, class) = style(at);
+    let (shape, class) = style(at, series.colour);
     let place = |point: &(f64, f64)| Some((x.place(point.0)?, 100.0 - y.place(point.1)?));
     let places: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
     let joint = |pair: &[(f64, f64)]| segment(&format!("curve {class}"), pair[0], pair[1]);

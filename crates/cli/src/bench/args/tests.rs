@@ -77,14 +77,15 @@ fn senseless_combinations_are_rejected() {
         ("write --block=5q", "invalid suffix in --block argument '5q'"),
         ("write --cache warm", "--cache is for workloads that read"),
         ("write --direct --block 1000", "with --direct, --size and --block must be multiples of 512"),
-        ("serve --direct", "--direct, --sync and --lang are not for this workload"),
+        ("serve --direct", "--direct and --sync are not for this workload"),
+        ("copy --lang c", "--lang is not for this workload"),
         ("write --csv --json", "--csv and --json cannot both go to standard output"),
         ("write --seed -1", "invalid --seed argument '-1'"),
         ("compare one.json", "missing operand: two runs"),
         ("advise . more", "extra operand 'more'"),
         ("advise --size 1M", "--size is not for advise, which asks about all workloads"),
         ("advise --blocks 3", "--blocks is not for advise, which asks about all workloads"),
-        ("write --save", "--validate, --quick and --save are for advise"),
+        ("write --save", "--validate, --quick, --time and --save are for advise"),
     ] {
         assert_eq!(read(line).unwrap_err(), said, "{line}");
     }

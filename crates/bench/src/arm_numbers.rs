@@ -1,0 +1,76 @@
+//! Numbers of threads and operations for the arms of a run, as the user lists them.
+
+/// Lists of numbers. An arm is made for each combination that its method has; an empty list stands
+/// for 1 alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArmNumbers {
+    /// Threads, with one partition each.
+    pub threads: Vec<u32>,
+    /// Operations each thread keeps in flight.
+    pub depths: Vec<u32>,
+    /// Operations that a ring submits at once.
+    pub batches: Vec<u32>,
+    /// Whether rings poll for completions instead of sleeping.
+    pub spins: bool,
+}
+
+impl ArmNumbers {
+    /// Returns the name of a ring's arm with these numbers.
+    pub(crate) fn ring_name(threads: u32, depth: u32, batch: u32) -> String {
+        format!("{threads}_threads_iouring_{depth}_entries_{batch}_at_once")
+    }
+
+    /// Returns whether the user lists anything.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Returns the numbers of threads.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
+        or_one(&self.threads).into_iter()
+    }
+
+    /// Returns the depths.
+    pub(crate) fn depths(&self) -> impl Iterator<Item = u32> + use<> {
+        or_one(&self.depths).into_iter()
+    }
+
+    /// Returns the combinations of threads, depth and batch of a ring. A batch has no more
+    /// operations than may be in flight.
+    pub(crate) fn of_rings(&self) -> Vec<(u32, u32, u32)> {
+        let batches = or_one(&self.batches);
+        let pairs = self.threads().flat_map(|threads| self.depths().map(move |depth| (threads, depth)));
+        let all =
+            pairs.flat_map(|(threads, depth)| batches.iter().map(move |batch| (threads, depth, *batch)));
+        let mut all: Vec<_> = all.map(|(threads, depth, batch)| (threads, depth, batch.min(depth))).collect();
+        all.dedup();
+        all
+    }
+}
+
+/// Returns `numbers` without repetitions, in their order.
+fn or_one(numbers: &[u32]) -> Vec<u32> {
+    let mut found = Vec::new();
+    for number in numbers {
+        if !found.contains(number) {
+            found.push(*number);
+        }
+    }
+    if found.is_empty() { vec![1] } else { found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_are_distinct_and_batches_fit() {
+        let numbers =
+            ArmNumbers { threads: vec![1, 8, 1], depths: vec![1, 32], batches: vec![1, 128], spins: false };
+        let expected = [(1, 1, 1), (1, 32, 1), (1, 32, 32), (8, 1, 1), (8, 32, 1), (8, 32, 32)];
+        assert_eq!(numbers.of_rings(), expected);
+        assert_eq!(ArmNumbers::default().of_rings(), [(1, 1, 1)]);
+        assert!(numbers.is_given() && !ArmNumbers::default().is_given());
+    }
+}
