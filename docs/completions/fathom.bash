@@ -197,7 +197,7 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --threads= --depth= --batch= --wait= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
+            options='--models= --lang= --threads= --depth= --batch= --wait= --size= --block= --files= --direct --sync --cache= --blocks= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
@@ -212,6 +212,10 @@ _fathom() {
                 --blocks|--blocks=) compopt +o default 2>/dev/null; return ;;
                 --seed|--seed=) compopt +o default 2>/dev/null; return ;;
                 --path|--path=) return ;;
+                --prepare|--prepare=) compopt +o default 2>/dev/null; return ;;
+                --name|--name=) compopt +o default 2>/dev/null; return ;;
+                --output|--output=) values='pipe null' ;;
+                --same-output=) values='bytes lines' ;;
                 --save=) return ;;
                 --time|--time=) compopt +o default 2>/dev/null; return ;;
                 --csv=) return ;;

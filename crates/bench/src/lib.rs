@@ -14,6 +14,7 @@ pub mod advise;
 mod arm_name;
 mod arm_numbers;
 pub mod arms;
+pub mod commands;
 mod compare;
 mod error;
 mod executor;
@@ -38,7 +39,7 @@ pub use compare::{ArmComparison, ArmKey, ConditionDifference, RunComparison, Tim
 pub use error::{Error, Op};
 pub use executor::{ProcessExecutor, Programs};
 pub use row::Row;
-pub use run::{ArmSummary, Interval, Noise, Run, UnavailableArm};
+pub use run::{ArmSummary, CommandUse, Interval, Noise, Run, UnavailableArm};
 pub use workload::Workload;
 
 /// Runs the program of the README as a test.

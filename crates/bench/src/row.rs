@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// `write`, `read`, `append-sync`, `random-read`, `stat`, `walk`, `small-files`, `serve` or
-    /// `copy`.
+    /// `write`, `read`, `append-sync`, `random-read`, `stat`, `walk`, `small-files`, `serve`,
+    /// `copy`, or `run` for a command of the user's own.
     pub workload: String,
-    /// `rust`, `c`, `go`, `java`, `node`, `python`, `zig`, or `control` for a program that is not
-    /// part of this project.
+    /// `rust`, `c`, `go`, `java`, `node`, `python`, `zig`, `control` for a program that is not
+    /// part of this project, or `command` for a command of the user's own.
     pub lang: String,
     /// The name of the arm, as in `10_threads_pwrite`.
     pub method: String,
@@ -69,7 +69,7 @@ pub struct Row {
     pub switches: Option<u64>,
     /// Involuntary context switches.
     pub switches_forced: Option<u64>,
-    /// Peak resident memory of a server's process; `None` for other workloads.
+    /// Peak resident memory of the process of a server or a command; `None` for other workloads.
     pub memory_bytes: Option<u64>,
     /// Fraction of operations that io_uring punted to a kernel worker (io-wq); `None` if it is
     /// unknown.
@@ -98,4 +98,20 @@ pub struct Row {
     /// Whether this is the baseline's second copy. In JSON its method ends with `(again)`.
     #[serde(default)]
     pub second_copy: bool,
+    /// Page faults of a command without I/O; `None` for other workloads.
+    #[serde(default)]
+    pub faults: Option<u64>,
+    /// Page faults of a command with I/O; `None` for other workloads.
+    #[serde(default)]
+    pub faults_major: Option<u64>,
+    /// How often the kernel moved a process of a command to another CPU; `None` for other
+    /// workloads, and for users who may not count that.
+    #[serde(default)]
+    pub migrations: Option<u64>,
+    /// Bytes that devices read for a command; `None` for other workloads.
+    #[serde(default)]
+    pub read_bytes: Option<u64>,
+    /// Bytes that a command has left for devices to write; `None` for other workloads.
+    #[serde(default)]
+    pub written_bytes: Option<u64>,
 }

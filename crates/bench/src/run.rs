@@ -77,6 +77,30 @@ pub struct ArmSummary {
     /// Median of [`Row::device_reads`] for each operation.
     #[serde(default)]
     pub device_reads_per_op: Option<f64>,
+    /// `None` for other workloads than `run`.
+    #[serde(default)]
+    pub command: Option<CommandUse>,
+}
+
+/// The use of resources by the processes of a command, each number the median over the samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommandUse {
+    /// User CPU time.
+    pub cpu_user_s: f64,
+    /// System CPU time.
+    pub cpu_sys_s: f64,
+    /// Voluntary and involuntary context switches.
+    pub switches: Option<f64>,
+    /// See [`Row::migrations`].
+    pub migrations: Option<f64>,
+    /// See [`Row::faults`].
+    pub faults: Option<f64>,
+    /// See [`Row::faults_major`].
+    pub faults_major: Option<f64>,
+    /// See [`Row::read_bytes`].
+    pub read_bytes: Option<f64>,
+    /// See [`Row::written_bytes`].
+    pub written_bytes: Option<f64>,
 }
 
 /// The measured difference between two copies of the same arm. Smaller differences are not ranked.

@@ -7,7 +7,7 @@ use super::{
     Align, CellSentence, aligned, escape_line, interval, markdown, markdown_text, sentences, significant,
 };
 use crate::summary::MARGIN;
-use crate::{ArmSummary, Noise, Run, Workload};
+use crate::{ArmSummary, CommandUse, Noise, Run, Workload};
 
 /// Formats `run`: the arms and the noise of each cell, then discarded samples, unavailable arms and
 /// notes.
@@ -30,9 +30,9 @@ pub fn markdown_table(run: &Run) -> String {
     let mut text = String::new();
     for CellSentence { cell, sentence } in sentences(run) {
         let arms: Vec<&ArmSummary> = run.arms.iter().filter(|arm| arm.cell == cell).collect();
-        let (shape, rows) = shape_and_rows(&arms);
+        let (align, rows) = align_and_rows(&arms);
         let (cell, sentence) = (markdown_text(&cell), markdown_text(&sentence));
-        let _ = writeln!(text, "### {cell}\n\n{sentence}\n\n{}", markdown(&shape.align(), &rows));
+        let _ = writeln!(text, "### {cell}\n\n{sentence}\n\n{}", markdown(&align, &rows));
     }
     let remarks = remarks(run);
     text + &remarks
@@ -43,16 +43,27 @@ pub fn markdown_table(run: &Run) -> String {
 
 fn cell_part(run: &Run, arms: &[ArmSummary], sentence: &str) -> String {
     let cell = &arms[0].cell;
-    let (shape, rows) = shape_and_rows(&arms.iter().collect::<Vec<_>>());
+    let (align, rows) = align_and_rows(&arms.iter().collect::<Vec<_>>());
     let noise = run.noise.iter().find(|noise| noise.cell == *cell);
-    let (cell, rows) = (escape_line(cell), aligned(&shape.align(), &rows));
+    let (cell, rows) = (escape_line(cell), aligned(&align, &rows));
     let legend = legend(arms, noise);
     let gap = if legend.is_empty() { "" } else { "\n" };
     format!("{cell}\n{sentence}\n\n{rows}{gap}{legend}")
 }
 
-/// Returns the columns of a cell with `arms`, and its lines, of which the first is the header.
-fn shape_and_rows(arms: &[&ArmSummary]) -> (TableColumns, Vec<Vec<String>>) {
+/// Returns the alignment of the columns of a cell with `arms`, and its lines, of which the first is
+/// the header.
+fn align_and_rows(arms: &[&ArmSummary]) -> (Vec<Align>, Vec<Vec<String>>) {
+    let align = |columns: usize, left: usize| {
+        (0..columns).map(|at| if at < left { Align::Left } else { Align::Right }).collect()
+    };
+    if let Some(commands) =
+        arms.iter().map(|arm| Some((*arm, arm.command.as_ref()?))).collect::<Option<Vec<_>>>()
+    {
+        let rows = commands.into_iter().map(|(arm, used)| command_row(arm, used));
+        let head = COMMAND_COLUMNS.map(str::to_owned).to_vec();
+        return (align(head.len(), 2), [head].into_iter().chain(rows).collect());
+    }
     let cell = &arms[0].cell;
     let languages: BTreeSet<&str> = arms.iter().map(|arm| arm.lang.as_str()).collect();
     // The throughput of a server is measured in requests.
@@ -63,7 +74,47 @@ fn shape_and_rows(arms: &[&ArmSummary]) -> (TableColumns, Vec<Vec<String>>) {
     };
     let rows: Vec<Vec<String>> =
         std::iter::once(shape.head()).chain(arms.iter().map(|arm| shape.row(arm))).collect();
-    (shape, rows)
+    (align(rows[0].len(), 3), rows)
+}
+
+const COMMAND_COLUMNS: [&str; 14] = [
+    "",
+    "command",
+    "runs",
+    "seconds",
+    "ratio",
+    "user s",
+    "system s",
+    "memory MB",
+    "faults",
+    "major faults",
+    "switches",
+    "migrations",
+    "read MB",
+    "written MB",
+];
+
+fn command_row(arm: &ArmSummary, used: &CommandUse) -> Vec<String> {
+    let counted = |value: Option<f64>| value.filter(|_| arm.runs > 0);
+    let number = |value: Option<f64>| counted(value).map_or("-".to_owned(), |value| significant(value, 3));
+    let megabytes = |bytes: Option<f64>| number(bytes.map(|bytes| bytes / 1e6));
+    let whole = |value: Option<f64>| counted(value).map_or("-".to_owned(), |value| format!("{value:.0}"));
+    vec![
+        if arm.among_best { "*" } else { " " }.to_owned(),
+        escape_line(&arm.method),
+        arm.runs.to_string(),
+        counted(Some(arm.seconds.median)).map_or("-".to_owned(), |seconds| significant(seconds, 4)),
+        arm.ratio.as_ref().map_or("-".to_owned(), interval),
+        number(Some(used.cpu_user_s)),
+        number(Some(used.cpu_sys_s)),
+        megabytes(arm.memory_bytes),
+        whole(used.faults),
+        whole(used.faults_major),
+        whole(used.switches),
+        whole(used.migrations),
+        megabytes(used.read_bytes),
+        megabytes(used.written_bytes),
+    ]
 }
 
 /// The set of columns of a cell.
@@ -94,10 +145,6 @@ impl TableColumns {
             "device reads/op",
         ];
         columns.map(String::from).to_vec()
-    }
-
-    fn align(&self) -> Vec<Align> {
-        (0..self.head().len()).map(|at| if at < 3 { Align::Left } else { Align::Right }).collect()
     }
 
     fn row(&self, arm: &ArmSummary) -> Vec<String> {

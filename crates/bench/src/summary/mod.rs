@@ -8,7 +8,7 @@ mod warnings;
 
 use crate::stats::{Bootstrap, lower_bounds, median, sign_interval};
 use crate::workload::NULL;
-use crate::{ArmName, ArmSummary, Interval, Noise, Row};
+use crate::{ArmName, ArmSummary, CommandUse, Interval, Noise, Row};
 
 use samples::{ArmSamples, CellSamples, LogRatios};
 
@@ -170,7 +170,22 @@ impl ReferenceArms<'_> {
             memory_bytes: of(|row| row.memory_bytes.map(|bytes| bytes as f64)),
             punted: of(|row| row.punted),
             device_reads_per_op: of(|row| per_unit(row.device_reads? as f64, row.ops)),
+            command: arm.first.faults.map(|_| command_use(arm)),
         }
+    }
+}
+
+fn command_use(arm: &ArmSamples<'_>) -> CommandUse {
+    let of = |column: fn(&Row) -> Option<u64>| arm.median_of(column);
+    CommandUse {
+        cpu_user_s: arm.median(|row| Some(row.cpu_user_s)).unwrap_or_default(),
+        cpu_sys_s: arm.median(|row| Some(row.cpu_sys_s)).unwrap_or_default(),
+        switches: of(|row| Some(row.switches?.saturating_add(row.switches_forced?))),
+        migrations: of(|row| row.migrations),
+        faults: of(|row| row.faults),
+        faults_major: of(|row| row.faults_major),
+        read_bytes: of(|row| row.read_bytes),
+        written_bytes: of(|row| row.written_bytes),
     }
 }
 
@@ -188,5 +203,10 @@ impl ArmSamples<'_> {
     /// Returns the median of a column over the samples that have it.
     fn median(&self, column: fn(&Row) -> Option<f64>) -> Option<f64> {
         median(&self.rows.iter().filter_map(|row| column(row)).collect::<Vec<_>>())
+    }
+
+    /// Does the same for a column of counts.
+    fn median_of(&self, column: fn(&Row) -> Option<u64>) -> Option<f64> {
+        median(&self.rows.iter().filter_map(|row| Some(column(row)? as f64)).collect::<Vec<_>>())
     }
 }

@@ -121,7 +121,8 @@ fn csv_has_a_line_a_sample_and_nothing_for_what_is_not_known() {
     assert_eq!(lines.len(), 3);
     let expected = "write,rust,x,threads,1,1,1000000,1000000000,warm,false,none,1,0.5,2000000000.0,0.25,1,wait,0.0,0.0,\
                     ,,1000,2000.0,1,1.5,,,,,,,,,,,0.0,true,\"a \"\"b\"\", c\",,,false";
-    assert_eq!(lines[1], expected);
+    let of_commands = lines[1].strip_prefix(expected).unwrap_or("another line");
+    assert!(of_commands.chars().all(|c| c == ','), "{text}");
     assert!(lines[2].starts_with(",,,,0,0,0,0,,false,,0,0.0,"), "{}", lines[2]);
 }
 
@@ -136,7 +137,7 @@ fn plain_csv_has_the_columns_of_the_publication() {
     assert_eq!(plain_csv(&[]), "");
     let again = csv(&[row("blocking (again)", 1, 0.5)]).unwrap();
     let line = again.lines().nth(1).unwrap();
-    assert!(line.starts_with("write,rust,blocking,") && line.ends_with(",true"), "{line}");
+    assert!(line.starts_with("write,rust,blocking,") && field(&again, "second_copy") == "true", "{line}");
 }
 
 #[test]
@@ -207,6 +208,12 @@ fn parse(text: &str) -> Vec<String> {
     fields
 }
 
+/// Returns the field of the first sample below the name `name`.
+fn field(text: &str, name: &str) -> String {
+    let (head, record) = text.split_once('\n').unwrap();
+    parse(record).swap_remove(head.split(',').position(|column| column == name).unwrap())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -214,10 +221,8 @@ proptest! {
     fn any_text_survives_csv(method in "\\PC*|[,\"\n\r a]*", reason in "[,\"\n\r a]*") {
         let row = Row { method: method.clone(), discarded: reason.clone(), ..Row::default() };
         let text = csv(&[row]).unwrap();
-        let (_, record) = text.split_once('\n').unwrap();
-        let fields = parse(record);
-        prop_assert_eq!(&fields[2], &method);
-        prop_assert_eq!(&fields[fields.len() - 4], &reason);
+        prop_assert_eq!(field(&text, "method"), method);
+        prop_assert_eq!(field(&text, "discarded"), reason);
     }
 
     /// A saved run is untrusted: any numbers and names must produce a table.

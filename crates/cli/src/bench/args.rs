@@ -1,16 +1,21 @@
 //! The arguments of `fathom bench`: parses and checks the command line. Prints nothing.
 
+mod commands;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fathom_bench::commands::CommandRules;
 use fathom_bench::fixture::CacheState;
 use fathom_bench::{ArmNumbers, Workload};
 use fathom_io::Model;
 use fathom_text::quote::{Charset, quote};
 use fathom_text::{duration, number};
 
-use super::table::{BENCH, BenchOption, CACHE_WORDS, WAIT_WORDS};
+pub(crate) use commands::{CommandsArgs, SameOutput};
+
+use super::table::{BENCH, BenchOption, CACHE_WORDS, OUTPUT_WORDS, SAME_OUTPUT_WORDS, WAIT_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue, no_more};
 use crate::shared::value;
 
@@ -31,6 +36,7 @@ const BLOCKS_MAX: u64 = 10_000;
 #[derive(Debug)]
 pub(crate) enum BenchAction {
     Bench(Box<BenchArgs>),
+    Commands(CommandsArgs),
     Compare(CompareArgs),
     Advise(AdviseArgs),
 }
@@ -40,6 +46,31 @@ pub(crate) enum BenchAction {
 pub(crate) enum ReportTarget {
     Output,
     File(PathBuf),
+}
+
+/// The destinations of the reports of a run.
+#[derive(Debug, Default)]
+pub(crate) struct ReportTargets {
+    pub(crate) csv: Option<ReportTarget>,
+    /// Whether the CSV has the three columns of io-playground.
+    pub(crate) csv_is_plain: bool,
+    pub(crate) json: Option<ReportTarget>,
+    pub(crate) html: Option<PathBuf>,
+    /// Whether tables are Markdown.
+    pub(crate) markdown: bool,
+}
+
+impl ReportTargets {
+    fn set_csv(&mut self, target: ReportTarget, is_plain: bool) {
+        (self.csv, self.csv_is_plain) = (Some(target), is_plain);
+    }
+
+    fn check(&self) -> Result<(), Vec<u8>> {
+        if self.csv == Some(ReportTarget::Output) && self.json == Some(ReportTarget::Output) {
+            return Err(b"--csv and --json cannot both go to standard output".to_vec());
+        }
+        Ok(())
+    }
 }
 
 /// The arguments of a measurement.
@@ -59,13 +90,7 @@ pub(crate) struct BenchArgs {
     pub(crate) blocks: u32,
     pub(crate) seed: Option<u64>,
     pub(crate) path: PathBuf,
-    pub(crate) csv: Option<ReportTarget>,
-    /// Whether the CSV has the three columns of io-playground.
-    pub(crate) csv_is_plain: bool,
-    pub(crate) json: Option<ReportTarget>,
-    pub(crate) html: Option<PathBuf>,
-    /// Whether tables are Markdown.
-    pub(crate) markdown: bool,
+    pub(crate) targets: ReportTargets,
 }
 
 /// The arguments of `advise`.
@@ -101,8 +126,9 @@ pub(crate) struct CompareArgs {
 /// contain the program name.
 pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<BenchAction, ArgsEnd> {
     let mut parser = BenchParser::default();
-    let operands = cmdline::parse(&BENCH, words, charset, |key, value| parser.apply(key, value))?;
-    Ok(parser.finish(operands, charset)?)
+    let (words, rest) = commands::split(words.collect());
+    let operands = cmdline::parse(&BENCH, words.into_iter(), charset, |key, value| parser.apply(key, value))?;
+    Ok(parser.finish(operands, rest, charset)?)
 }
 
 /// The options parsed so far.
@@ -124,12 +150,12 @@ struct BenchParser {
     validate: bool,
     quick: bool,
     time: Option<Duration>,
-    csv: Option<ReportTarget>,
-    csv_is_plain: bool,
-    json: Option<ReportTarget>,
-    html: Option<PathBuf>,
-    markdown: bool,
+    targets: ReportTargets,
     fail_above: Option<f64>,
+    names: Vec<String>,
+    prepare: Vec<OsString>,
+    rules: CommandRules,
+    same_output: SameOutput,
 }
 
 impl BenchParser {
@@ -170,29 +196,52 @@ impl BenchParser {
             BenchOption::Quick => self.quick = true,
             BenchOption::Time => self.time = Some(time(&option)?),
             BenchOption::Csv => match value.strip_prefix(PLAIN).filter(|_| given) {
-                Some(b"") => (self.csv, self.csv_is_plain) = (Some(ReportTarget::Output), true),
+                Some(b"") => self.targets.set_csv(ReportTarget::Output, true),
                 Some([b':', file @ ..]) => {
-                    (self.csv, self.csv_is_plain) = (Some(ReportTarget::File(self::path(file)?)), true);
+                    self.targets.set_csv(ReportTarget::File(self::path(file)?), true);
                 }
-                _ => (self.csv, self.csv_is_plain) = (Some(target()?), false),
+                _ => self.targets.set_csv(target()?, false),
             },
-            BenchOption::Markdown => self.markdown = true,
+            BenchOption::Markdown => self.targets.markdown = true,
             BenchOption::FailAbove => self.fail_above = Some(percent(value, name, charset)?),
-            BenchOption::Json => self.json = Some(target()?),
-            BenchOption::Html => self.html = Some(path()?),
+            BenchOption::Json => self.targets.json = Some(target()?),
+            BenchOption::Html => self.targets.html = Some(path()?),
+            BenchOption::Name => self.names.push(String::from_utf8_lossy(value).into_owned()),
+            BenchOption::Prepare => self.prepare.push(os_string(value)),
+            BenchOption::Output => {
+                let discards = |word: &[u8]| value::one_of(word, OUTPUT_WORDS, &[false, true]);
+                self.rules.discards_output = option.read(discards)?;
+            }
+            BenchOption::IgnoreFailure => self.rules.ignores_failure = true,
+            BenchOption::SameOutput if !given => self.same_output = SameOutput::Bytes,
+            BenchOption::SameOutput => {
+                let rules = [SameOutput::Bytes, SameOutput::Lines];
+                self.same_output = option.read(|word| value::one_of(word, SAME_OUTPUT_WORDS, &rules))?;
+            }
         }
         Ok(())
     }
 
-    fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<BenchAction, Vec<u8>> {
-        let mut operands = operands.into_iter();
+    /// `rest` follows a `--`.
+    fn finish(
+        self,
+        operands: Vec<OsString>,
+        rest: Option<Vec<OsString>>,
+        charset: Charset,
+    ) -> Result<BenchAction, Vec<u8>> {
+        if operands.first().is_some_and(|word| word == "run") {
+            no_more(operands.into_iter().skip(1), charset)?;
+            return self.commands(rest).map(BenchAction::Commands);
+        }
+        self.refuse(&self.of_commands(), "this workload, but for run")?;
+        let mut operands = operands.into_iter().chain(rest.unwrap_or_default());
         let workload = operands.next().ok_or_else(|| b"missing operand: the workload".to_vec())?;
         if workload == "compare" {
             let mut run =
                 || operands.next().map(PathBuf::from).ok_or_else(|| b"missing operand: two runs".to_vec());
             let (old, new) = (run()?, run()?);
-            let (markdown, fail_above) = (self.markdown, self.fail_above);
-            let compared = CompareArgs { old, new, json: self.json, markdown, fail_above };
+            let (markdown, fail_above) = (self.targets.markdown, self.fail_above);
+            let compared = CompareArgs { old, new, json: self.targets.json, markdown, fail_above };
             no_more(operands, charset)?;
             return Ok(BenchAction::Compare(compared));
         }
@@ -212,8 +261,40 @@ impl BenchParser {
         self.bench(deed).map(|args| BenchAction::Bench(Box::new(args)))
     }
 
-    fn advise(self, place: Option<PathBuf>) -> Result<AdviseArgs, Vec<u8>> {
-        let of_one_workload = [
+    /// Refuses the first of `options` that is given; `others` are those it is not for.
+    fn refuse(&self, options: &[(bool, &str)], others: &str) -> Result<(), Vec<u8>> {
+        match options.iter().find(|(given, _)| *given) {
+            Some((_, name)) => Err(format!("{name} is not for {others}").into_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the options for `run` alone, each with whether it is given.
+    fn of_commands(&self) -> Vec<(bool, &'static str)> {
+        vec![
+            (!self.names.is_empty(), "--name"),
+            (!self.prepare.is_empty(), "--prepare"),
+            (self.rules.discards_output, "--output"),
+            (self.rules.ignores_failure, "--ignore-failure"),
+            (self.same_output != SameOutput::Noted, "--same-output"),
+        ]
+    }
+
+    /// Returns the options for `advise` or `compare` alone, each with whether it is given.
+    fn of_advice(&self) -> Vec<(bool, &'static str)> {
+        vec![
+            (self.validate, "--validate"),
+            (self.quick, "--quick"),
+            (self.time.is_some(), "--time"),
+            (self.save.is_some(), "--save"),
+            (self.path.is_some(), "--path"),
+            (self.fail_above.is_some(), "--fail-above"),
+        ]
+    }
+
+    /// Returns the options for one workload, each with whether it is given.
+    fn of_one_workload(&self) -> Vec<(bool, &'static str)> {
+        vec![
             (!self.models.is_empty(), "--models"),
             (!self.langs.is_empty(), "--lang"),
             (self.numbers.is_given(), "--threads, --depth, --batch or --wait"),
@@ -223,17 +304,20 @@ impl BenchParser {
             (self.direct, "--direct"),
             (self.sync, "--sync"),
             (self.cache.is_some(), "--cache"),
+        ]
+    }
+
+    fn advise(self, place: Option<PathBuf>) -> Result<AdviseArgs, Vec<u8>> {
+        let of_a_run = vec![
             (self.blocks.is_some() && !self.validate, "--blocks"),
-            (self.csv_is_plain, "--csv=plain"),
-            (self.markdown, "--markdown"),
+            (self.targets.csv_is_plain, "--csv=plain"),
+            (self.targets.markdown, "--markdown"),
         ];
-        if let Some((_, name)) = of_one_workload.iter().find(|(given, _)| *given) {
-            return Err(format!("{name} is not for advise, which asks about all workloads").into_bytes());
-        }
+        self.refuse(&[self.of_one_workload(), of_a_run].concat(), "advise, which asks about all workloads")?;
         if self.quick && self.time.is_some() {
             return Err(b"--quick and --time are two ways of asking for less: one of them".to_vec());
         }
-        self.check_outputs()?;
+        self.targets.check()?;
         Ok(AdviseArgs {
             path: place.or(self.path).unwrap_or_else(|| PathBuf::from(".")),
             seed: self.seed,
@@ -241,17 +325,10 @@ impl BenchParser {
             validate: self.validate.then(|| self.blocks.unwrap_or(BLOCKS_VALIDATE)),
             quick: self.quick,
             time: self.time,
-            csv: self.csv,
-            json: self.json,
-            html: self.html,
+            csv: self.targets.csv,
+            json: self.targets.json,
+            html: self.targets.html,
         })
-    }
-
-    fn check_outputs(&self) -> Result<(), Vec<u8>> {
-        if self.csv == Some(ReportTarget::Output) && self.json == Some(ReportTarget::Output) {
-            return Err(b"--csv and --json cannot both go to standard output".to_vec());
-        }
-        Ok(())
     }
 
     fn bench(self, deed: Workload) -> Result<BenchArgs, Vec<u8>> {
@@ -272,7 +349,7 @@ impl BenchParser {
         {
             return Err(b"--threads, --depth, --batch and --wait are not for this workload".to_vec());
         }
-        self.check_outputs()?;
+        self.targets.check()?;
         let block = self.block.unwrap_or(default_block(deed));
         let size = self.size.unwrap_or(default_size(deed));
         if self.direct && !(size.is_multiple_of(512) && block.is_multiple_of(512)) {
@@ -299,11 +376,7 @@ impl BenchParser {
             blocks: self.blocks.unwrap_or(10),
             seed: self.seed,
             path: self.path.unwrap_or_else(|| PathBuf::from(".")),
-            csv: self.csv,
-            csv_is_plain: self.csv_is_plain,
-            json: self.json,
-            html: self.html,
-            markdown: self.markdown,
+            targets: self.targets,
         })
     }
 }
@@ -325,8 +398,12 @@ fn default_size(deed: Workload) -> u64 {
 }
 
 fn path(value: &[u8]) -> Result<PathBuf, Vec<u8>> {
+    if value.is_empty() { Err(EMPTY_NAME.to_vec()) } else { Ok(os_string(value).into()) }
+}
+
+fn os_string(value: &[u8]) -> OsString {
     use std::os::unix::ffi::OsStringExt;
-    if value.is_empty() { Err(EMPTY_NAME.to_vec()) } else { Ok(OsString::from_vec(value.to_vec()).into()) }
+    OsString::from_vec(value.to_vec())
 }
 
 fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {

@@ -2,6 +2,7 @@
 
 mod advise;
 mod args;
+mod commands;
 mod estimate;
 mod run;
 mod sample;
@@ -16,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_bench::{ArmKey, Error, Run, RunComparison, TimeChange, compare, report};
 
-use self::args::{BenchAction, BenchArgs, CompareArgs, ReportTarget};
+use self::args::{BenchAction, BenchArgs, CommandsArgs, CompareArgs, ReportTarget, ReportTargets};
 use self::run::{BenchEnd, BenchPaths};
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_termination;
@@ -34,6 +35,7 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
     }
     match args::parse(words.iter().cloned(), locale::current()) {
         Ok(BenchAction::Bench(args)) => bench(&args, command_line(&words)),
+        Ok(BenchAction::Commands(args)) => run_commands(&args, command_line(&words)),
         Ok(BenchAction::Compare(args)) => compare_runs(&args),
         Ok(BenchAction::Advise(args)) => advise::main(&args, command_line(&words)),
         Err(end) => end.answer(&table::BENCH),
@@ -42,6 +44,11 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
 
 /// Returns the command line, quoted for a shell.
 fn command_line(words: &[OsString]) -> String {
+    format!("{NAME} {}", shell_words(words.iter().map(OsString::as_os_str)))
+}
+
+/// Joins `words`, quoted for a shell.
+fn shell_words<'a>(words: impl Iterator<Item = &'a OsStr>) -> String {
     let plain = |word: &OsStr| {
         let text = word.to_string_lossy();
         let safe = |c: char| c.is_ascii_alphanumeric() || "-_=./,:+@%".contains(c);
@@ -51,8 +58,7 @@ fn command_line(words: &[OsString]) -> String {
             format!("'{}'", text.replace('\'', "'\\''"))
         }
     };
-    let words = words.iter().map(|word| plain(word));
-    [NAME.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    words.map(plain).collect::<Vec<_>>().join(" ")
 }
 
 fn bench_paths() -> Result<BenchPaths, String> {
@@ -68,13 +74,24 @@ fn bench_paths() -> Result<BenchPaths, String> {
 fn bench(args: &BenchArgs, command: String) -> u8 {
     let stop: Arc<AtomicBool> = stop_on_termination();
     let ran = bench_paths().and_then(|paths| run::run(args, command, paths, &stop));
-    let (run, ended) = match ran {
-        Ok(ran) => ran,
-        Err(message) => {
-            return fail(&message);
-        }
-    };
-    let written = write(args, &run);
+    match ran {
+        Ok((run, ended)) => answer(&args.targets, &run, ended),
+        Err(message) => fail(&message),
+    }
+}
+
+fn run_commands(args: &CommandsArgs, command: String) -> u8 {
+    let (run, ended) = commands::measure(args, command, &stop_on_termination());
+    match ended {
+        // Nothing was measured.
+        BenchEnd::Failed(message) if run.rows.is_empty() => fail(&message),
+        ended => answer(&args.targets, &run, ended),
+    }
+}
+
+/// Writes the reports of `run`, which ended in the way `ended`. Returns the exit status.
+fn answer(targets: &ReportTargets, run: &Run, ended: BenchEnd) -> u8 {
+    let written = write(targets, run);
     let counts = run.arms.iter().any(|arm| arm.runs > 0);
     match ended {
         BenchEnd::Interrupted => {
@@ -94,9 +111,9 @@ fn bench(args: &BenchArgs, command: String) -> u8 {
 }
 
 /// Writes all requested reports. Returns the exit status.
-fn write(args: &BenchArgs, run: &Run) -> u8 {
+fn write(targets: &ReportTargets, run: &Run) -> u8 {
     let csv = |run: &Run| {
-        if args.csv_is_plain { Ok(report::plain_csv(&run.rows)) } else { report::csv(&run.rows) }
+        if targets.csv_is_plain { Ok(report::plain_csv(&run.rows)) } else { report::csv(&run.rows) }
     };
     let mut status = 0;
     let mut add = |target: &Option<ReportTarget>, text: &dyn Fn(&Run) -> Result<String, Error>| {
@@ -104,11 +121,11 @@ fn write(args: &BenchArgs, run: &Run) -> u8 {
         status = status
             .max(text(run).map_or_else(|error| fail(&error.to_string()), |text| write_report(target, &text)));
     };
-    add(&args.csv, &csv);
-    add(&args.json, &report::to_json);
-    add(&args.html.clone().map(ReportTarget::File), &|run| Ok(report::html::html(run)));
-    if args.csv != Some(ReportTarget::Output) && args.json != Some(ReportTarget::Output) {
-        let table = if args.markdown { report::markdown_table } else { report::table };
+    add(&targets.csv, &csv);
+    add(&targets.json, &report::to_json);
+    add(&targets.html.clone().map(ReportTarget::File), &|run| Ok(report::html::html(run)));
+    if targets.csv != Some(ReportTarget::Output) && targets.json != Some(ReportTarget::Output) {
+        let table = if targets.markdown { report::markdown_table } else { report::table };
         status = status.max(print(NAME, &table(run)));
     }
     status

@@ -31,6 +31,11 @@ pub(crate) enum BenchOption {
     Html,
     Markdown,
     FailAbove,
+    Name,
+    Prepare,
+    Output,
+    SameOutput,
+    IgnoreFailure,
 }
 
 /// The values of `--cache`.
@@ -39,8 +44,15 @@ pub(crate) const CACHE_WORDS: &[&str] = &["warm", "cold"];
 /// The values of `--wait`.
 pub(crate) const WAIT_WORDS: &[&str] = &["block", "spin"];
 
+/// The values of `--output`.
+pub(crate) const OUTPUT_WORDS: &[&str] = &["pipe", "null"];
+
+/// The values of `--same-output`.
+pub(crate) const SAME_OUTPUT_WORDS: &[&str] = &["bytes", "lines"];
+
 const WORK: &str = "What is done";
 const RUN: &str = "How often, and where";
+const COMMANDS: &str = "Commands of your own";
 const ADVICE: &str = "Advice";
 const SHOWN: &str = "What is shown";
 const ABOUT: &str = "About the program";
@@ -78,6 +90,16 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
     long(BenchOption::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", ValueKind::Text),
     long(BenchOption::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", ValueKind::File),
+    long(BenchOption::Prepare, "prepare", COMMANDS, "text for sh(1) that runs before each sample, unmeasured; once, or once for each command")
+        .required("TEXT", ValueKind::Text),
+    long(BenchOption::Name, "name", COMMANDS, "a name for a command in the reports; once for each").required("NAME", ValueKind::Text),
+    long(BenchOption::Output, "output", COMMANDS, "where the commands write: a `pipe` that is read, or `/dev/null`; otherwise the pipe")
+        .required("WHERE", ValueKind::Words(OUTPUT_WORDS))
+        .more("Programs such as tar(1) and grep(1) do less work if they write to `/dev/null`."),
+    long(BenchOption::SameOutput, "same-output", COMMANDS, "measure nothing unless all outputs have the same `bytes`, or the same `lines` in any order")
+        .optional("HOW", ValueKind::Words(SAME_OUTPUT_WORDS))
+        .more("Otherwise a difference is noted below the table."),
+    long(BenchOption::IgnoreFailure, "ignore-failure", COMMANDS, "go on if a command ends with another status than 0"),
     long(BenchOption::Save, "save", ADVICE, "keep the advice for this filesystem as a profile, which `--io auto` starts from; in FILE, or where it is looked for")
         .optional("FILE", ValueKind::File)
         .more("That is `fathom/io-profile.json` in `$XDG_CONFIG_HOME`, or in `~/.config`."),
@@ -111,7 +133,12 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
 pub(crate) const BENCH: Command<BenchOption> = Command {
     name: "fathom bench",
     brief: "measure which I/O model fits a disk and a workload",
-    usage: &["WORKLOAD [OPTION]...", "advise [OPTION]... [DIR]", "compare [OPTION]... OLD.json NEW.json"],
+    usage: &[
+        "WORKLOAD [OPTION]...",
+        "advise [OPTION]... [DIR]",
+        "run [OPTION]... -- COMMAND [-- COMMAND]...",
+        "compare [OPTION]... OLD.json NEW.json",
+    ],
     about: &[
         "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
          chance. `write` writes a file once; `read` and `random-read` read one; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
@@ -120,21 +147,26 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
+        "`run` measures any commands by the same rules, each against the first, which runs twice as the control: time, processor \
+         time, peak memory, page faults, context switches, migrations to another CPU, and bytes that devices read and wrote. \
+         A command is words; a single word with a space in it is text for sh(1). Each command runs once more before that, so \
+         that outputs can be compared.",
         "`compare` reads two runs that `--json` has saved, and shows how much longer each arm takes in the second, with the interval \
          of the ratio.",
         "`advise` asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \
          predicts every model from that, measures those that may be the best, and says in one sentence what to use, for what, and \
          what would change that.",
     ],
-    sections: &[WORK, RUN, ADVICE, SHOWN, ABOUT],
+    sections: &[WORK, RUN, COMMANDS, ADVICE, SHOWN, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[ALL_MODELS, FILES, CLOCKS, STATUS],
+    notes: &[ALL_MODELS, FILES, CLOCKS, COMMAND_NUMBERS, STATUS],
     examples: &[
         ("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly"),
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
         ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
         ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),
+        ("fathom bench run -- du -s . -- fathom du -s .", "which of two commands is faster, and by how much"),
         (
             "fathom bench compare --fail-above 5% old.json new.json",
             "whether anything became slower, of two runs saved with `--json`",
@@ -163,6 +195,19 @@ const CLOCKS: Note = Note {
          times, which include an fdatasync and the close: `sync_s` and `close_s` in CSV and JSON. Before each \
          sample everything is synced, so that no sample waits for the writes of another.",
         "Processor time is that of the whole process, with the kernel's threads that work for its rings. In `serve`, that is the server, from its start to its end.",
+    ],
+    man_only: true,
+};
+
+const COMMAND_NUMBERS: Note = Note {
+    title: "Numbers of commands",
+    text: &[
+        "The time runs from the start of the process to its end, without what prepares it. Processor time, faults, switches and \
+         blocks are those of the process and of the descendants that it has waited for (getrusage(2)); the peak memory is that of \
+         the largest of them. The kernel begins it at the memory of the program that starts a command, so that of a small command \
+         is only known to be less than a few megabytes, which is noted. Migrations are counted for root, or where \
+         `/proc/sys/kernel/perf_event_paranoid` is 1 or less.",
+        "A command has no standard input. If it fails, the run ends with the first line of its standard error.",
     ],
     man_only: true,
 };

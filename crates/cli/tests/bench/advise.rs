@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{bench, names, refuse_rings, run, temp};
+use super::{bench, interruptible, names, refuse_rings, run, temp};
 
 /// Returns the line that an advice run prints before it drops the caches of the whole machine,
 /// which only root can.
@@ -126,8 +126,10 @@ fn advise_completes_without_io_uring_and_reports_the_cause() {
 fn advice_is_saved_before_it_is_validated() {
     let dir = temp();
     let profile = dir.path().join("profile");
-    let mut command =
-        bench(dir.path(), "advise --quick --validate --blocks 500 --save=profile --json=/dev/null");
+    let mut command = interruptible(&bench(
+        dir.path(),
+        "advise --quick --validate --blocks 500 --save=profile --json=/dev/null",
+    ));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while !profile.exists() && start.elapsed() < Duration::from_secs(300) {
@@ -143,7 +145,7 @@ fn advice_is_saved_before_it_is_validated() {
 #[test]
 fn an_interrupted_advice_leaves_no_files() {
     let dir = temp();
-    let mut command = bench(dir.path(), "advise --quick");
+    let mut command = interruptible(&bench(dir.path(), "advise --quick"));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while names(dir.path()).is_empty() && start.elapsed() < Duration::from_secs(60) {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod advise;
+mod commands;
 mod serve;
 #[path = "../support/mod.rs"]
 mod support;
@@ -26,6 +27,17 @@ fn bench(dir: &Path, words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
     command.arg("bench").args(words.split_whitespace()).env("LC_ALL", "C").current_dir(dir);
     command
+}
+
+/// Makes the program of `command` heed SIGINT, which shells make processes in the background ignore.
+fn interruptible(command: &Command) -> Command {
+    let mut heeding = Command::new("env");
+    heeding.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
+    heeding.env("LC_ALL", "C");
+    if let Some(dir) = command.get_current_dir() {
+        heeding.current_dir(dir);
+    }
+    heeding
 }
 
 fn run(dir: &Path, words: &str) -> (Option<i32>, String, String) {
@@ -165,7 +177,7 @@ fn each_report_is_written_to_its_destination() {
 fn a_signal_ends_a_benchmark_and_removes_its_files() {
     for signal in ["INT", "TERM"] {
         let dir = temp();
-        let mut command = bench(dir.path(), "write --size 64M --blocks 1000");
+        let mut command = interruptible(&bench(dir.path(), "write --size 64M --blocks 1000"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let start = Instant::now();
         while names(dir.path()).is_empty() && start.elapsed() < Duration::from_secs(60) {

@@ -13,6 +13,7 @@ mod linux;
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod cache;
+mod child;
 mod file;
 mod inherited;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -30,6 +31,9 @@ pub use rustix::fs::{CWD, major, makedev};
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use cache::{PageCacheStat, cached, forget_cached, resident};
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+pub use child::MigrationCounter;
+pub use child::{ChildUsage, wait_for_child};
 pub use file::{open_file, read_file, security_context};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use file::{send_file, unacknowledged};

@@ -52,6 +52,10 @@ fn usage_of(who: libc::c_int) -> Usage {
         libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
     };
+    usage_from(&usage)
+}
+
+pub(super) fn usage_from(usage: &libc::rusage) -> Usage {
     let duration = |time: libc::timeval| {
         Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
     };

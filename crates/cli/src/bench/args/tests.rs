@@ -48,7 +48,7 @@ fn sizes_lists_and_targets_are_read() {
         (vec![Model::Uring(None), Model::Pool], vec!["c".into(), "zig".into()])
     );
     assert_eq!(
-        (args.csv, args.json),
+        (args.targets.csv, args.targets.json),
         (Some(ReportTarget::Output), Some(ReportTarget::File("x.json".into())))
     );
     assert_eq!(bench("write --lang all").langs.len(), 7);
@@ -91,4 +91,50 @@ fn senseless_combinations_are_rejected() {
     }
     assert!(read("write --models uring,zfs").unwrap_err().contains("'zfs'"));
     assert!(read("write --blocks 0").unwrap_err().contains("at least 1"));
+}
+
+fn commands(line: &str) -> CommandsArgs {
+    match read(line) {
+        Ok(BenchAction::Commands(args)) => args,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn commands_follow_dashes_and_have_the_names_that_they_are() {
+    let args = commands("run --blocks 3 --prepare sync -- du -s . -- find . -name x'y -- du -s .");
+    let names: Vec<&str> = args.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["du -s .", "find . -name 'x'\\''y'", "du -s . #3"]);
+    assert!(args.arms.iter().all(|arm| arm.prepare.as_deref() == Some("sync".as_ref())));
+    assert_eq!((args.arms[1].words.len(), args.blocks, args.same_output), (4, 3, SameOutput::Noted));
+    let args = commands("run --name a --name b --prepare x --prepare y --same-output=lines -- true -- false");
+    let prepared = |at: usize| args.arms[at].prepare.as_deref().and_then(|text| text.to_str());
+    assert_eq!((args.arms[1].name.as_str(), prepared(0), prepared(1)), ("b", Some("x"), Some("y")));
+    assert_eq!(args.same_output, SameOutput::Lines);
+    assert_eq!(commands("run --same-output -- true").same_output, SameOutput::Bytes);
+}
+
+#[test]
+fn senseless_command_lines_of_run_are_rejected() {
+    for (line, cause) in [
+        ("run", "missing operand: commands, each after a '--'"),
+        ("run --", "missing operand: commands, each after a '--'"),
+        ("run -- -- true", "missing operand: commands, each after a '--'"),
+        ("run true -- false", "extra operand 'true'"),
+        ("run --size 1M -- true", "--size is not for run, which measures commands"),
+        ("run --validate -- true", "--validate is not for run, which measures commands"),
+        ("run --name a -- true -- false", "--name is for each command: 1 are given for 2 commands"),
+        ("run --name a --name a -- true -- false", "--name is given twice as 'a'"),
+        (
+            "run --prepare a --prepare b -- true",
+            "--prepare is for all commands, or each command: 2 are given for 1 commands",
+        ),
+        ("run --output=x -- true", "invalid argument 'x'"),
+        ("write --prepare sync", "--prepare is not for this workload, but for run"),
+        ("write -- --size", "extra operand '--size'"),
+        ("advise --same-output", "--same-output is not for this workload, but for run"),
+    ] {
+        let said = read(line).unwrap_err();
+        assert!(said.starts_with(cause), "{line}: {said}");
+    }
 }

@@ -1,0 +1,148 @@
+//! `fathom bench run`: commands of the user's own.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::{names, temp};
+
+fn bench_run(dir: &std::path::Path, words: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    command.args(["bench", "run"]).args(words).env("LC_ALL", "C").current_dir(dir);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn commands_are_measured_in_shuffled_blocks_with_a_control() {
+    let dir = temp();
+    let prepare = "echo prepared >>log";
+    let words = ["--blocks", "6", "--seed", "3", "--prepare", prepare, "--json", "--"];
+    let commands = ["sh", "-c", "dd if=/dev/zero of=x bs=64K count=16 status=none", "--", "true"];
+    let (status, out, err) = bench_run(dir.path(), &[&words[..], &commands].concat());
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let run: Value = serde_json::from_str(&out).unwrap();
+    let rows = run["rows"].as_array().unwrap();
+    let counted = rows.iter().filter(|row| row["discarded"] == "").count();
+    assert_eq!(counted, 18, "two commands and the control");
+    // Each command ran once more before, to check its output.
+    let prepared = fs::read_to_string(dir.path().join("log")).unwrap().lines().count();
+    assert_eq!(prepared, rows.len() + 2);
+    let copies = rows.iter().filter(|row| row["second_copy"] == true).count();
+    assert!(copies >= 6 && rows.iter().all(|row| row["workload"] == "run" && row["verified"] == true));
+    let arms = run["arms"].as_array().unwrap();
+    let writer = arms.iter().find(|arm| arm["method"].as_str().unwrap().starts_with("sh -c 'dd")).unwrap();
+    let used = &writer["command"];
+    assert!(
+        used["faults"].as_f64().unwrap() > 50.0 && writer["memory_bytes"].as_f64().unwrap() > 1e5,
+        "{writer}"
+    );
+    // A filesystem in memory leaves nothing for a device.
+    let written = used["written_bytes"].as_f64().unwrap();
+    assert!(written == 0.0 || written >= 1e6, "{written}");
+    assert_eq!(writer["cell"], "commands, each after 'echo prepared >>log'");
+    assert_eq!(run["noise"].as_array().unwrap().len(), 1);
+    assert_eq!(run["findings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn reports_of_commands_have_their_own_columns() {
+    let dir = temp();
+    let words = [
+        "--blocks",
+        "6",
+        "--name",
+        "a|b",
+        "--name",
+        "two",
+        "--html",
+        "page.html",
+        "--csv=all.csv",
+        "--",
+        "true",
+        "--",
+        "echo x",
+    ];
+    let (status, out, err) = bench_run(dir.path(), &words);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    for text in [
+        "command",
+        "user s",
+        "memory MB",
+        "faults",
+        "migrations",
+        "  a|b  ",
+        "the outputs of 'a|b' and 'two' differ: they have 0 and 2 bytes",
+    ] {
+        if text == "migrations" && out.contains("migrations are not counted") {
+            println!("skipped: this user may not count migrations");
+        }
+        assert!(out.contains(text), "{text}: {out}");
+    }
+    let csv = fs::read_to_string(dir.path().join("all.csv")).unwrap();
+    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    assert!(
+        head.ends_with(&["faults", "faults_major", "migrations", "read_bytes", "written_bytes"]),
+        "{head:?}"
+    );
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(page.contains("a|b") && !page.contains("NaN"));
+    let (_, markdown, _) =
+        bench_run(dir.path(), &["--blocks", "2", "--markdown", "--name", "a|b", "--", "true"]);
+    assert!(markdown.contains("| command | runs |") && markdown.contains("a\\|b"), "{markdown}");
+}
+
+#[test]
+fn two_runs_of_commands_can_be_compared() {
+    let dir = temp();
+    for name in ["old.json", "new.json"] {
+        let saved = format!("--json={name}");
+        let (status, _, err) = bench_run(dir.path(), &["--blocks", "6", &saved, "--", "true", "--", "echo"]);
+        assert_eq!((status, err.as_str()), (Some(0), ""));
+    }
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    compare.args(["bench", "compare", "old.json", "new.json"]).current_dir(dir.path());
+    let out = String::from_utf8(compare.output().unwrap().stdout).unwrap();
+    assert!(out.contains("echo") && out.contains("true"), "{out}");
+}
+
+#[test]
+fn outputs_that_must_be_the_same_are_checked_before_anything_is_measured() {
+    let dir = temp();
+    let sorted = [
+        "--blocks",
+        "1",
+        "--same-output=lines",
+        "--",
+        "printf 'a\nb\n' | cat",
+        "--",
+        "printf 'b\na\n' | cat",
+    ];
+    let (status, out, err) = bench_run(dir.path(), &sorted);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    assert!(out.contains("have the same lines in another order"), "{out}");
+    let (status, out, err) = bench_run(dir.path(), &["--same-output", "--", "echo a", "--", "echo bc"]);
+    let said = "fathom bench: cannot compare: the outputs of 'echo a' and 'echo bc' differ: they have 2 and 3 bytes\n";
+    assert_eq!((status, out.as_str(), err.as_str()), (Some(1), "", said));
+}
+
+#[test]
+fn a_command_that_fails_ends_the_run_unless_that_is_ignored() {
+    let dir = temp();
+    for (command, said) in [
+        ("echo why >&2; exit 3", "cannot execute 'echo why >&2; exit 3': exit status: 3: why"),
+        ("no-such-program", "cannot execute 'no-such-program': No such file or directory"),
+    ] {
+        let (status, out, err) =
+            bench_run(dir.path(), &["--blocks", "2", "--json=kept.json", "--", "true", "--", command]);
+        assert_eq!((status, out, err), (Some(1), String::new(), format!("fathom bench: {said}\n")));
+        assert_eq!(names(dir.path()), [""; 0]);
+    }
+    // The second time, the command fails: what was measured before is kept.
+    let fails_later = "test ! -e ran && touch ran";
+    let (status, _, err) = bench_run(dir.path(), &["--blocks", "2", "--json=kept.json", "--", fails_later]);
+    assert_eq!(status, Some(1), "{err}");
+    let (status, _, err) = bench_run(dir.path(), &["--blocks", "2", "--ignore-failure", "--", "exit 3 ; x"]);
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+}
