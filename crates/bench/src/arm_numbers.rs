@@ -1,5 +1,7 @@
 //! Numbers of threads and operations for the arms of a run, as the user lists them.
 
+use crate::Workload;
+
 /// Lists of numbers. An arm is made for each combination that its method has; an empty list stands
 /// for 1 alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,9 +45,28 @@ impl ArmNumbers {
         let pairs = self.threads().flat_map(|threads| self.depths().map(move |depth| (threads, depth)));
         let all =
             pairs.flat_map(|(threads, depth)| batches.iter().map(move |batch| (threads, depth, *batch)));
-        let mut all: Vec<_> = all.map(|(threads, depth, batch)| (threads, depth, batch.min(depth))).collect();
-        all.dedup();
-        all
+        let mut distinct = Vec::new();
+        for (threads, depth, batch) in all {
+            let ring = (threads, depth, batch.min(depth));
+            if !distinct.contains(&ring) {
+                distinct.push(ring);
+            }
+        }
+        distinct
+    }
+
+    /// Returns the numbers that rings have in `workload`. Walks submit and wait in ways of their
+    /// own, and small files are read by one ring.
+    pub(crate) fn of_rings_for(&self, workload: Workload) -> Self {
+        let (of_tree, of_small_files) = (workload.is_of_tree(), workload.is_of_small_files());
+        let mut numbers = self.clone();
+        if of_tree || of_small_files {
+            (numbers.batches, numbers.spins) = (Vec::new(), false);
+        }
+        if of_small_files {
+            numbers.threads = Vec::new();
+        }
+        numbers
     }
 }
 
@@ -65,12 +86,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rings_have_the_numbers_that_their_workload_uses() {
+        let numbers = ArmNumbers { threads: vec![1, 8], depths: vec![4], batches: vec![1, 4], spins: true };
+        let rings = |workload| {
+            let numbers = numbers.of_rings_for(workload);
+            (numbers.of_rings(), numbers.spins)
+        };
+        assert_eq!(rings(Workload::Read).0.len(), 4);
+        assert_eq!(rings(Workload::Walk), (vec![(1, 4, 1), (8, 4, 1)], false));
+        assert_eq!(rings(Workload::SmallFiles), (vec![(1, 4, 1)], false));
+    }
+
+    #[test]
     fn combinations_are_distinct_and_batches_fit() {
         let numbers =
             ArmNumbers { threads: vec![1, 8, 1], depths: vec![1, 32], batches: vec![1, 128], spins: false };
         let expected = [(1, 1, 1), (1, 32, 1), (1, 32, 32), (8, 1, 1), (8, 32, 1), (8, 32, 32)];
         assert_eq!(numbers.of_rings(), expected);
         assert_eq!(ArmNumbers::default().of_rings(), [(1, 1, 1)]);
+        let clamped = ArmNumbers { depths: vec![8], batches: vec![64, 1, 32], ..ArmNumbers::default() };
+        assert_eq!(clamped.of_rings(), [(1, 8, 8), (1, 8, 1)]);
         assert!(numbers.is_given() && !ArmNumbers::default().is_given());
     }
 }

@@ -6,7 +6,7 @@ use fathom_io::uring::Completion;
 use crate::ArmName;
 use crate::lang::{self, Lang};
 use crate::sample::serve::CONNECTIONS;
-use crate::workload::NULL;
+use crate::workload::{CONTROL, NULL};
 use crate::{ArmNumbers, Workload};
 
 /// An I/O model with its parameters: one way of executing a cell's workload.
@@ -35,9 +35,6 @@ pub struct Arm {
 
 /// The arm of random reads without a hint: the kernel reads ahead.
 const READ_AHEAD: &str = "blocking_readahead";
-
-/// The language of control programs, which are not part of this project (dd).
-const CONTROL: &str = "control";
 
 /// The value of [`crate::Row::model`] for threads of a runtime, as in Go and Java.
 const GREEN_THREADS: &str = "green-threads";
@@ -261,14 +258,18 @@ fn copying() -> Vec<Arm> {
 pub fn own_arms(workload: Workload, models: &[Model], numbers: &ArmNumbers) -> Vec<Arm> {
     let usual = [Model::Threads(None), Model::Uring(None)];
     let models = if models.is_empty() { &usual[..] } else { models };
-    let suitable = models.iter().filter(|model| model.has(workload.wanted()) && **model != Model::Sync);
+    let distinct = models.iter().enumerate().filter(|(at, model)| !models[..*at].contains(model));
+    let suitable = distinct
+        .map(|(_, model)| model)
+        .filter(|model| model.has(workload.wanted()) && **model != Model::Sync);
     let others = suitable.flat_map(|model| own_arms_of(*model, workload, numbers));
     std::iter::once(Arm::new("blocking", Model::Sync)).chain(others).collect()
 }
 
 fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Arm> {
     let size = |number: u32| number as usize;
-    let completion = if numbers.spins { Completion::Spin } else { Completion::Wait };
+    let of_rings = numbers.of_rings_for(workload);
+    let completion = if of_rings.spins { Completion::Spin } else { Completion::Wait };
     match model {
         Model::Threads(_) => numbers
             .threads()
@@ -277,7 +278,7 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
                 Arm::new(name, model).with_threads(size(threads))
             })
             .collect(),
-        Model::Uring(_) | Model::UringRegistered | Model::UringPolled => numbers
+        Model::Uring(_) | Model::UringRegistered | Model::UringPolled => of_rings
             .of_rings()
             .into_iter()
             .map(|(threads, depth, batch)| {
@@ -286,7 +287,7 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
                     Model::UringPolled => "_polled",
                     _ => "",
                 };
-                let spin = if numbers.spins { "_spin" } else { "" };
+                let spin = if of_rings.spins { "_spin" } else { "" };
                 let name = format!("{}{kind}{spin}", ArmNumbers::ring_name(threads, depth, batch));
                 let arm = Arm::new(name, model).with_threads(size(threads));
                 Arm { completion, ..arm.with_depth(size(depth), size(batch)) }

@@ -185,9 +185,18 @@ impl RunComparison {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = self.conditions_text();
+        if !text.is_empty() {
+            text.push('\n');
+        }
         for arms in self.arms.chunk_by(|one, next| one.arm.cell == next.arm.cell) {
             let _ = writeln!(text, "{}\n\n{}", escape_line(&arms[0].arm.cell), aligned(&ALIGN, &rows(arms)));
         }
+        text + &self.missing_text()
+    }
+
+    /// Names the arms that are not in both runs, one a line.
+    fn missing_text(&self) -> String {
+        let mut text = String::new();
         if self.arms.is_empty() {
             text += "the two runs have no arm in common\n";
         }
@@ -208,7 +217,7 @@ impl RunComparison {
     /// Formats the comparison as tables in Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut text = self.conditions_text();
+        let mut text = markdown_list(&self.conditions_text());
         for arms in self.arms.chunk_by(|one, next| one.arm.cell == next.arm.cell) {
             let _ = writeln!(
                 text,
@@ -217,7 +226,7 @@ impl RunComparison {
                 markdown(&ALIGN, &rows(arms))
             );
         }
-        text
+        text + &markdown_list(&self.missing_text())
     }
 
     fn conditions_text(&self) -> String {
@@ -230,13 +239,25 @@ impl RunComparison {
         let machine = self.conditions.iter().any(|condition| condition.name != "program");
         match (text.is_empty(), machine) {
             (true, _) => text,
-            (false, true) => format!("compared across machines:\n{text}\n"),
-            (false, false) => format!("compared across programs:\n{text}\n"),
+            (false, true) => format!("compared across machines:\n{text}"),
+            (false, false) => format!("compared across programs:\n{text}"),
         }
     }
 }
 
+/// Formats the lines of `text` as a list in Markdown.
+fn markdown_list(text: &str) -> String {
+    let items: String =
+        text.lines().map(|line| format!("- {}\n", markdown_text(line.trim_start()))).collect();
+    if items.is_empty() { items } else { items + "\n" }
+}
+
 const ALIGN: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
+
+/// Formats seconds; an arm without a counted sample has none.
+fn seconds(seconds: &Interval) -> String {
+    if seconds.median > 0.0 { interval(seconds) } else { "-".to_owned() }
+}
 
 fn rows(arms: &[ArmComparison]) -> Vec<Vec<String>> {
     let head = ["lang", "arm", "first, seconds", "second, seconds", "ratio", "change"].map(String::from);
@@ -244,8 +265,8 @@ fn rows(arms: &[ArmComparison]) -> Vec<Vec<String>> {
         vec![
             escape_line(&compared.arm.lang),
             escape_line(&compared.arm.method),
-            interval(&compared.first),
-            interval(&compared.second),
+            seconds(&compared.first),
+            seconds(&compared.second),
             compared.ratio.as_ref().map_or("-".to_owned(), interval),
             compared.change.name().to_owned(),
         ]

@@ -4,6 +4,8 @@ use fathom_io::Use;
 
 /// The value of `--method` for the loop without I/O calls, which measures its own cost.
 pub const NULL: &str = "null";
+/// The language of control programs, which are not part of this project (dd).
+pub(crate) const CONTROL: &str = "control";
 
 /// The workload of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

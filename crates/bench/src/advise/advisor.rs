@@ -87,13 +87,15 @@ impl Advisor<'_> {
         let warm = warm_read_cell(&cells);
         let warm_base = self.measure_warm_reads(warm)?;
         self.measure_depths(warm)?;
+        let mut is_begun = false;
         for (at, cell) in cells.iter().enumerate() {
             if let Some(reason) = self.source.stays_warm(cell) {
                 self.skip(cell, reason);
-            } else if at > 0 && self.is_out_of_time() {
-                // The first cell, the most valuable one, is decided in any case.
+            } else if is_begun && self.is_out_of_time() {
+                // The first cell that can be measured is decided in any case.
                 self.skip(cell, NO_TIME_LEFT.to_owned());
             } else {
+                is_begun = true;
                 let is_measured = std::ptr::eq(cell, warm);
                 let base = if is_measured { warm_base.clone() } else { self.measure_baseline(cell)? };
                 if let Some(base) = base {

@@ -3,7 +3,7 @@
 use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
-use crate::report::CellFinding;
+use crate::report::{CellFinding, baseline_of};
 use crate::summary::MARGIN;
 use crate::{ArmSummary, Interval, Noise};
 
@@ -98,11 +98,11 @@ pub(super) fn verdict(
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
     let good =
         counted.iter().filter(|arm| arm.among_best && within(arm, if matters { MARGIN } else { margin }));
-    // Only the baseline has no ratio.
+    let baseline = baseline_of(&counted);
     let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
     let simplest = gains.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth));
     let is_faster = matches!(CellFinding::of(arms, noise), CellFinding::Faster(_));
-    let pick = simplest.filter(|_| is_faster).or_else(|| counted.iter().find(|arm| arm.ratio.is_none()))?;
+    let pick = simplest.filter(|_| is_faster).copied().or(baseline)?;
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
     Some(Verdict {
         cell: pick.cell.clone(),

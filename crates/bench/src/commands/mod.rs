@@ -220,13 +220,13 @@ mod tests {
     #[test]
     fn a_row_has_what_the_process_used() {
         let stop = AtomicBool::new(false);
-        let text = "dd if=/dev/zero of=/dev/null bs=8M count=1 status=none; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo x";
+        let text = "dd if=/dev/zero of=/dev/null bs=96M count=1 status=none; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo x";
         let arms = [arm("dd", &[text], None)];
         let mut executor = CommandExecutor::new(&arms, CommandRules::default(), "run", &stop);
         assert_eq!(executor.check(0).unwrap().0.bytes, 2);
         let row = executor.execute(&ArmName::new(LANG, "dd"), 3).unwrap();
         assert!(row.seconds > 0.0 && row.cpu_s > 0.0 && row.cpu_s < row.seconds * 64.0, "{row:?}");
-        assert!(row.memory_bytes.unwrap() > 8 << 20 && row.faults.unwrap() > 2048, "{row:?}");
+        assert!(row.memory_bytes.unwrap() > 96 << 20 && row.faults.unwrap() > 2048, "{row:?}");
         assert_eq!((row.block, row.ops, row.verified, row.method.as_str()), (3, 1, true, "dd"));
         assert!(executor.notes().iter().all(|note| note.starts_with("migrations")), "{:?}", executor.notes());
     }

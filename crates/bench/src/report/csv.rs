@@ -1,7 +1,10 @@
 //! Samples as CSV (RFC 4180, but with LF line ends): a header and one record for each sample.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
+use crate::workload::{CONTROL, NULL};
 use crate::{ArmName, Error, Op, Row};
 
 /// Formats `rows` as CSV. The header has the field names of [`Row`] in their order; an unknown
@@ -22,14 +25,21 @@ pub fn csv(rows: &[Row]) -> Result<String, Error> {
 }
 
 /// Formats the counted samples of `rows` as CSV of the three columns of io-playground, without a
-/// header: method, seconds, bytes a second. The baseline's second copy is not in it.
+/// header: method, seconds, bytes a second. The baseline's second copy and the loop without calls
+/// are not in it. Methods have the language if there are several, and the state of the cache.
 #[must_use]
 pub fn plain_csv(rows: &[Row]) -> String {
-    let is_counted = |row: &&Row| row.discarded.is_empty() && !ArmName::of(row).is_second_copy();
+    let is_counted =
+        |row: &&Row| row.discarded.is_empty() && row.method != NULL && !ArmName::of(row).is_second_copy();
     let counted: Vec<&Row> = rows.iter().filter(is_counted).collect();
-    let has_languages = counted.iter().any(|row| row.lang != counted[0].lang);
+    let languages: BTreeSet<&str> = counted.iter().map(|row| row.lang.as_str()).collect();
+    let has_languages = languages.iter().filter(|lang| **lang != CONTROL).count() > 1;
+    let has_caches = counted.iter().any(|row| row.cache != counted[0].cache);
     let record = |row: &Row| {
-        let method = if has_languages { format!("{} {}", row.lang, row.method) } else { row.method.clone() };
+        let lang =
+            if has_languages && row.lang != CONTROL { format!("{} ", row.lang) } else { String::new() };
+        let cache = if has_caches { format!(" ({})", row.cache) } else { String::new() };
+        let method = format!("{lang}{}{cache}", row.method);
         line([method.as_str(), &row.seconds.to_string(), &row.bytes_per_s.to_string()].into_iter())
     };
     counted.into_iter().map(record).collect()

@@ -35,6 +35,8 @@ pub struct ToBaseline<'a> {
     pub baseline: &'a ArmSummary,
     /// The fastest of the others.
     pub next: &'a ArmSummary,
+    /// The share of time up to which a difference is not material, or noise.
+    pub threshold: f64,
 }
 
 /// An arm that is shown to be faster than the baseline.
@@ -75,8 +77,7 @@ impl<'a> CellFinding<'a> {
         let counted: Vec<&ArmSummary> = arms.into_iter().filter(|arm| arm.runs > 0).collect();
         let Some(best) = counted.first().copied() else { return Self::Nothing };
         let blocks = counted.iter().map(|arm| arm.runs).max().unwrap_or_default();
-        // Only the baseline has no ratio.
-        let baseline = counted.iter().copied().find(|arm| arm.ratio.is_none());
+        let baseline = baseline_of(&counted);
         match (baseline, counted.as_slice()) {
             (_, [only]) => Self::Alone(only),
             _ if blocks < BLOCKS_MIN => Self::TooFew(blocks),
@@ -86,8 +87,8 @@ impl<'a> CellFinding<'a> {
             }
             (Some(baseline), _) => {
                 let next = counted.iter().copied().find(|arm| arm.ratio.is_some()).unwrap_or(best);
-                let to_baseline = ToBaseline { baseline, next };
                 let threshold = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
+                let to_baseline = ToBaseline { baseline, next, threshold };
                 let faster = counted.iter().copied().find(|arm| is_shown_faster(arm, threshold));
                 let Some(arm) = faster else {
                     let others_may_be_as_fast =
@@ -124,8 +125,9 @@ impl<'a> CellFinding<'a> {
             }
             Self::NoDifference(found) => {
                 let (base, next) = (words.name(found.baseline), next(found, words));
+                let least = significant(found.threshold * 100.0, 2);
                 format!(
-                    "No material difference: nothing is shown to be faster than the baseline, {base}.{next}"
+                    "No material difference: nothing is shown to be faster than the baseline, {base}, by more than {least} %.{next}"
                 )
             }
             Self::Baseline(found) => {
@@ -139,6 +141,14 @@ impl<'a> CellFinding<'a> {
             }
         }
     }
+}
+
+/// Returns the baseline among the arms with counted samples. It alone has no ratio to itself; if it
+/// was not counted, no arm has one.
+pub(crate) fn baseline_of<'a>(counted: &[&'a ArmSummary]) -> Option<&'a ArmSummary> {
+    let mut without = counted.iter().copied().filter(|arm| arm.ratio.is_none());
+    let baseline = without.next();
+    baseline.filter(|_| without.next().is_none())
 }
 
 /// Returns whether `arm` is shown to be faster than the baseline, and by more than the share

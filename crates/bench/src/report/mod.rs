@@ -17,7 +17,7 @@ pub use json::{SCHEMA, from_json, read, to_json};
 pub use table::{markdown_table, table};
 
 pub(crate) use columns::{Align, aligned, markdown, markdown_text};
-pub(crate) use finding::ArmWords;
+pub(crate) use finding::{ArmWords, baseline_of};
 pub(crate) use number::{interval, significant};
 
 /// Escapes the control characters of untrusted text, for one line on a terminal.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{
-    Align, CellSentence, aligned, escape_line, interval, markdown, markdown_text, sentences, significant,
+    Align, CellSentence, aligned, baseline_of, escape_line, interval, markdown, markdown_text, sentences,
+    significant,
 };
 use crate::summary::MARGIN;
 use crate::{ArmSummary, CommandUse, Noise, Run, Workload};
@@ -181,8 +182,8 @@ fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
         let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
         let _ = writeln!(text, "* not shown to be more than {} % slower than the fastest", percent(margin));
     }
-    // Among arms with counted samples, only the baseline has no ratio.
-    if let Some(base) = arms.iter().find(|arm| arm.ratio.is_none() && arm.runs > 0) {
+    let counted: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.runs > 0).collect();
+    if let Some(base) = baseline_of(&counted) {
         let base = format!("{} {}", escape_line(&base.lang), escape_line(&base.method));
         let is_known = arms.iter().any(|arm| arm.ratio.is_some_and(|ratio| !ratio.low.is_nan()));
         let bounds = if is_known { " [95 % interval]" } else { "" };

@@ -48,7 +48,10 @@ pub fn summarise(rows: &[Row], cell: &str, baseline: &ArmName, seed: u64) -> Cel
     let copy = copies.into_iter().find(|arm| arm.name == baseline.second_copy());
     let noise = base.zip(copy).and_then(|(base, copy)| noise_of(&bootstrap, cell, base, copy));
     let floor = noise.as_ref().map_or(0.0, |noise| noise.floor);
-    let compared = ReferenceArms { bootstrap: &bootstrap, base, best: arms.first().copied(), arms: &arms };
+    // A few samples, which may have been lucky, are no measure for the others.
+    let is_sure = |arm: &&&ArmSamples<'_>| arm.rows.len() >= BLOCKS_MIN as usize;
+    let best = arms.iter().find(is_sure).or(arms.first()).copied();
+    let compared = ReferenceArms { bootstrap: &bootstrap, base, best, arms: &arms };
     let best = if samples.blocks < BLOCKS_MIN as usize {
         vec![false; arms.len()]
     } else {
@@ -120,13 +123,17 @@ struct ReferenceArms<'a> {
 
 impl ReferenceArms<'_> {
     /// Returns for each arm whether it is not shown to be slower than the best one by more than
-    /// `margin`. An arm without a bound counts as not shown.
+    /// `margin`. Two things show it: the bound that holds for all arms at the same time, and the
+    /// interval of its ratio, which reports print and which too few common blocks do not have.
     fn among_best(&self, margin: f64) -> Vec<bool> {
         let Some(best) = self.best else { return Vec::new() };
         let logs: Vec<LogRatios> = self.arms.iter().map(|arm| arm.log_ratios_to(best)).collect();
         let bounds = lower_bounds(self.bootstrap, &logs);
-        let shown = |bound: Option<f64>| bound.is_some_and(|bound| bound > margin.ln_1p());
-        self.arms.iter().zip(bounds).map(|(arm, bound)| !arm.rows.is_empty() && !shown(bound)).collect()
+        let exceeds = |bound: Option<f64>| bound.is_some_and(|bound| bound > margin.ln_1p());
+        let shown = |arm: &ArmSamples<'_>, bound| {
+            exceeds(bound) && self.ratio(arm, self.best).is_some_and(|ratio| ratio.low > 1.0)
+        };
+        self.arms.iter().zip(bounds).map(|(arm, bound)| !arm.rows.is_empty() && !shown(arm, bound)).collect()
     }
 
     /// Returns the ratio of `arm` to `other`; `None` if they are the same or have no block in

@@ -74,8 +74,8 @@ fn a_sentence_names_the_fastest_or_says_that_nothing_is() {
     assert_eq!(of_floor(0.9), plain(&run));
     assert!(of_floor(1.1).starts_with("No material difference: "), "{}", of_floor(1.1));
     run.arms[0].ratio = Some(Interval { median: 0.99, low: 0.97, high: 1.01 });
-    let even = "No material difference: nothing is shown to be faster than the baseline, blocking. The fastest of the \
-                others, pread, takes 0.990 [0.970, 1.01] of its time.";
+    let even = "No material difference: nothing is shown to be faster than the baseline, blocking, by more \
+                than 5.0 %. The fastest of the others, pread, takes 0.990 [0.970, 1.01] of its time.";
     assert_eq!(plain(&run), even);
     run.arms.swap(0, 1);
     run.arms[0].among_best = true;

@@ -121,6 +121,18 @@ fn arms_that_became_slower_are_found_and_unknown_ones_are_not() {
 }
 
 #[test]
+fn markdown_names_missing_arms_and_conditions_and_has_no_foreign_markup() {
+    let mut foreign = second();
+    foreign.machine = vec![("kernel".into(), "<img src=x>|*".into())];
+    foreign.arms.clear();
+    let text = compare(&first(), &foreign).markdown();
+    assert!(
+        text.contains("- the two runs have no arm in common\n") && text.contains("\n- only in the first: ")
+    );
+    assert!(text.contains("\\<img src=x\\>\\|\\*") && !text.contains(" <img"), "{text}");
+}
+
+#[test]
 fn the_same_machine_is_not_mentioned_and_another_program_is() {
     let run = first();
     assert!(compare(&run, &run).text().starts_with("write\n"));

@@ -213,3 +213,39 @@ fn intervals_are_no_narrower_than_the_sign_tests() {
 fn no_samples_have_an_empty_summary() {
     assert_eq!(of(&[]), CellSummary { warnings: of(&[]).warnings, ..CellSummary::default() });
 }
+
+/// A single sample, which was lucky, made all other arms slower than the fastest.
+#[test]
+fn an_arm_with_few_samples_is_no_measure_for_the_others() {
+    let mut rows = drifting(&[("blocking", 1.0), ("x", 1.01)], 8);
+    rows.push(row("lucky", 1, 0.1));
+    let cell = of(&rows);
+    assert!(cell.arms.iter().all(|arm| arm.among_best), "{:?}", cell.arms);
+    assert_eq!(cell.arms[0].method, "lucky");
+}
+
+/// A baseline without a sample left its name to another arm, as no arm had a ratio.
+#[test]
+fn without_a_baseline_no_arm_is_called_that() {
+    let mut rows = drifting(&[("blocking", 1.0), ("fast", 0.5), ("slow", 2.0)], 8);
+    for row in rows.iter_mut().filter(|row| row.method == "blocking") {
+        row.discarded = "steal above 2 %".into();
+    }
+    let found = of(&rows);
+    let run = Run { arms: found.arms, noise: found.noise.into_iter().collect(), ..Run::default() };
+    let text = table(&run);
+    assert!(text.contains("fast is the fastest; there is no baseline to relate it to."), "{text}");
+    assert!(!text.contains("divided by that of"), "{text}");
+}
+
+/// The sentence said that nothing was faster than a baseline that was shown to be slower.
+#[test]
+fn an_arm_loses_its_star_only_if_its_interval_says_so_too() {
+    let mut rows = Vec::new();
+    for (block, log) in (1..).zip([0.4, 0.4, 0.4, 0.4, 0.4, -0.01_f64]) {
+        rows.extend([row("x", block, 1.0), row("blocking", block, log.exp())]);
+    }
+    let cell = of(&rows);
+    let base = find(&cell, "blocking");
+    assert!(base.ratio_to_best.unwrap().low < 1.0 && base.among_best, "{base:?}");
+}

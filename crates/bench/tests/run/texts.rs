@@ -135,6 +135,11 @@ fn plain_csv_has_the_columns_of_the_publication() {
     let go = Row { lang: "go".into(), ..row("x", 1, 0.5) };
     assert_eq!(plain_csv(&[row("x", 1, 0.5), go]), "rust x,0.5,2000000000\ngo x,0.5,2000000000\n");
     assert_eq!(plain_csv(&[]), "");
+    let control = Row { lang: "control".into(), ..row("dd", 1, 0.5) };
+    assert_eq!(plain_csv(&[row("null", 1, 0.5), control]), "dd,0.5,2000000000\n");
+    let cold = Row { cache: "cold".into(), ..row("x", 1, 0.5) };
+    let both = plain_csv(&[row("x", 1, 0.5), cold]);
+    assert_eq!(both, "x (warm),0.5,2000000000\nx (cold),0.5,2000000000\n");
     let again = csv(&[row("blocking (again)", 1, 0.5)]).unwrap();
     let line = again.lines().nth(1).unwrap();
     assert!(line.starts_with("write,rust,blocking,") && field(&again, "second_copy") == "true", "{line}");

@@ -177,7 +177,7 @@ fn conclude(args: &AdviseArgs, advice: &Advice, saved: u8, end: AdviceEnd) -> u8
         }
         AdviceEnd::Failed(error) => fail(&error.to_string()),
         AdviceEnd::Complete if advice.verdicts.is_empty() => {
-            print_error(NAME, b"no sample counts, so there is no advice");
+            print_error(NAME, b"no question was answered, so there is no advice; each has its reason");
             FAILED
         }
         AdviceEnd::Complete => written,

@@ -237,6 +237,18 @@ impl BenchParser {
         let mut operands = operands.into_iter().chain(rest.unwrap_or_default());
         let workload = operands.next().ok_or_else(|| b"missing operand: the workload".to_vec())?;
         if workload == "compare" {
+            let of_a_run = vec![
+                (
+                    self.path.is_some() || self.blocks.is_some() || self.seed.is_some(),
+                    "--path, --blocks or --seed",
+                ),
+                (self.targets.csv.is_some() || self.targets.html.is_some(), "--csv or --html"),
+                (
+                    self.validate || self.quick || self.time.is_some() || self.save.is_some(),
+                    "an option of advise",
+                ),
+            ];
+            self.refuse(&[self.of_one_workload(), of_a_run].concat(), "compare, which reads saved runs")?;
             let mut run =
                 || operands.next().map(PathBuf::from).ok_or_else(|| b"missing operand: two runs".to_vec());
             let (old, new) = (run()?, run()?);
@@ -348,6 +360,10 @@ impl BenchParser {
         if self.numbers.is_given() && matches!(deed, Workload::AppendSync | Workload::Copy | Workload::Serve)
         {
             return Err(b"--threads, --depth, --batch and --wait are not for this workload".to_vec());
+        }
+        let has_own_batches = deed.is_of_tree() || deed.is_of_small_files();
+        if has_own_batches && (!self.numbers.batches.is_empty() || self.numbers.spins) {
+            return Err(b"--batch and --wait=spin are not for this workload".to_vec());
         }
         self.targets.check()?;
         let block = self.block.unwrap_or(default_block(deed));

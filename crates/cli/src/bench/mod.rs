@@ -91,8 +91,9 @@ fn run_commands(args: &CommandsArgs, command: String) -> u8 {
 
 /// Writes the reports of `run`, which ended in the way `ended`. Returns the exit status.
 fn answer(targets: &ReportTargets, run: &Run, ended: BenchEnd) -> u8 {
-    let written = write(targets, run);
     let counts = run.arms.iter().any(|arm| arm.runs > 0);
+    // A report of nothing would take the place of an earlier one.
+    let written = if counts || matches!(ended, BenchEnd::Complete) { write(targets, run) } else { 0 };
     match ended {
         BenchEnd::Interrupted => {
             print_error(NAME, b"interrupted: what was measured before is all there is");
@@ -184,19 +185,26 @@ fn compare_runs(args: &CompareArgs) -> u8 {
 }
 
 /// Returns the exit status of a comparison in which no arm may be slower by more than the share
-/// `above`.
+/// `above`, or impossible to judge.
 fn judge(comparison: &RunComparison, above: f64) -> u8 {
-    if comparison.arms.iter().all(|compared| compared.change == TimeChange::Unknown) {
-        return fail("no arm can be judged: both runs need it with at least six blocks");
+    let unknown = comparison.arms.iter().filter(|compared| compared.change == TimeChange::Unknown);
+    let unknown: Vec<&ArmKey> = unknown.map(|compared| &compared.arm).chain(&comparison.only_first).collect();
+    let slower: Vec<&ArmKey> =
+        comparison.slower_by(above).into_iter().map(|compared| &compared.arm).collect();
+    let mut status = 0;
+    if !slower.is_empty() {
+        let most = ((above * 1e6).round() / 1e4).to_string();
+        status = fail(&format!("slower by more than {most} %: {}", arm_names(&slower)));
     }
-    let slower = comparison.slower_by(above);
-    if slower.is_empty() {
-        return 0;
+    if !unknown.is_empty() || comparison.arms.is_empty() {
+        let cause = "both runs need an arm with at least six blocks";
+        let names = if unknown.is_empty() { "any arm".to_owned() } else { arm_names(&unknown) };
+        status = fail(&format!("cannot judge {names}: {cause}"));
     }
-    let names = slower.iter().map(|compared| {
-        let ArmKey { cell, lang, method } = &compared.arm;
-        format!("{lang} {method} ({cell})")
-    });
-    let names: Vec<String> = names.collect();
-    fail(&format!("slower by more than {} %: {}", above * 100.0, names.join(", ")))
+    status
+}
+
+fn arm_names(arms: &[&ArmKey]) -> String {
+    let name = |ArmKey { cell, lang, method }: &ArmKey| format!("{lang} {method} ({cell})");
+    arms.iter().map(|arm| name(arm)).collect::<Vec<_>>().join(", ")
 }

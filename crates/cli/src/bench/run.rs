@@ -110,9 +110,9 @@ pub(super) fn run(
     paths: BenchPaths,
     stop: &AtomicBool,
 ) -> Result<(Run, BenchEnd), String> {
+    let stale = remove_stale(&args.path);
     let room = Capacity::at(&args.path)
         .map_err(|error| format!("cannot look at '{}': {}", args.path.display(), error_text(&error)))?;
-    let stale = remove_stale(&args.path);
     let mut run = Run {
         blocks: args.blocks,
         notes: check_room(args, &room)?,
@@ -132,12 +132,14 @@ pub(super) fn run(
     let mut programs = Programs { own: paths.own, others, stop };
     if std::io::stderr().is_terminal() {
         let mut estimate = RunEstimate::default();
-        args.caches.iter().for_each(|cache| estimate.add(&cell_of(args, *cache, 0), &arms, args.blocks));
+        let cells = args.caches.iter().map(|cache| cell_of(args, *cache, 0));
+        let measured = cells.filter(|cell| cell.stays_warm(&args.path).is_none());
+        measured.for_each(|cell| estimate.add(&cell, &arms, args.blocks));
         print_error(NAME, estimate.text().as_bytes());
     }
     let mut ended = BenchEnd::Complete;
     for cache in &args.caches {
-        ended = cell(args, *cache, &arms, &mut programs, &mut run)?;
+        ended = cell(args, *cache, &arms, &mut programs, &mut run).unwrap_or_else(BenchEnd::Failed);
         if !matches!(ended, BenchEnd::Complete) {
             break;
         }

@@ -122,8 +122,8 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::FailAbove, "fail-above", SHOWN, "of `compare`: exit status 1 if an arm is shown to be slower, by more than PERCENT")
         .required("PERCENT", ValueKind::Text)
         .more(
-            "Shown: the interval of the ratio is above 1. An arm with fewer than six blocks in a run has no interval; if that is all \
-             of them, the status is 1 as well.",
+            "Shown: the interval of the ratio is above 1. An arm with fewer than six blocks in a run has no interval. If such an \
+             arm, or one that the second run lacks, leaves the question open, the status is 1 as well.",
         ),
     flag::help(ABOUT),
     flag::version(ABOUT),

@@ -29,7 +29,7 @@ fn bench(dir: &Path, words: &str) -> Command {
     command
 }
 
-/// Makes the program of `command` heed SIGINT, which shells make processes in the background ignore.
+/// Makes the program of `command` heed SIGINT. Shells make processes in the background ignore it.
 fn interruptible(command: &Command) -> Command {
     let mut heeding = Command::new("env");
     heeding.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
@@ -445,13 +445,19 @@ fn a_comparison_fails_if_something_became_slower() {
         ("compare old slow --fail-above 5%", 1, "fathom bench: slower by more than 5 %: rust x|y (read)\n"),
         ("compare old slow --fail-above=30", 0, ""),
         ("compare slow old --fail-above=0", 0, ""),
-        ("compare old few --fail-above 5%", 1, "fathom bench: no arm can be judged: "),
+        ("compare old few --fail-above 5%", 1, "fathom bench: cannot judge rust x|y (read): both runs need "),
     ] {
         let (status, out, err) = run(dir.path(), words);
         assert_eq!(status, Some(expected), "{words}: {err}");
         assert!(err.starts_with(message) && err.is_empty() == message.is_empty(), "{words}: {err}");
         assert!(out.starts_with("read\n\n"), "{out}");
     }
+    let none = serde_json::to_string(&fathom_bench::Run { schema: 1, ..Default::default() }).unwrap();
+    fs::write(dir.path().join("none"), none).unwrap();
+    let (status, _, err) = run(dir.path(), "compare old none --markdown --fail-above 5%");
+    assert!(status == Some(1) && err.starts_with("fathom bench: cannot judge rust x|y (read): "), "{err}");
+    let (status, _, err) = run(dir.path(), "compare old slow --html=x.html");
+    assert!(status == Some(2) && err.contains("--csv or --html is not for compare"), "{err}");
     let (_, out, _) = run(dir.path(), "compare old slow --markdown");
     assert!(out.contains("| rust | x\\|y | 1.00 "), "{out}");
     let (status, _, err) = run(dir.path(), "compare old slow --fail-above fast");

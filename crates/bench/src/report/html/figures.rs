@@ -27,9 +27,11 @@ pub(super) fn ratios(cell: &CellSection) -> String {
     let scale = Scale::over(ratios.iter().copied().chain(marked)).filter(|_| !ratios.is_empty());
     let Some(scale) = scale else { return String::new() };
     let band_key = r#"<span class="key"><svg aria-hidden="true" width="14" height="14"><rect class="band" width="14" height="14"/></svg>less than the noise floor</span>"#;
+    let is_ranked = cell.counted().any(|arm| arm.summary.among_best);
+    let rank_key = |class, text| if is_ranked { MarkShape::Circle.key(class, text) } else { String::new() };
     let keys = [
-        MarkShape::Circle.key("best", "none is shown to be faster"),
-        MarkShape::Circle.key("other", "another is faster"),
+        rank_key("best", "not shown to be slower than the fastest"),
+        rank_key("other", "slower"),
         MarkShape::Diamond.key("base", "baseline"),
         cell.noise.map_or(String::new(), |_| band_key.to_owned()),
     ];
