@@ -82,7 +82,7 @@ bench-test: ## The tests of the benchmarks' own statistics and reports
 
 # The Python environment of the tests has Zig, and what Python's program needs.
 playground-test: ## The playground's programs in all languages, against what they agree on
-	PATH="$(abspath $(target))/python-env/bin:$$PATH" tools/playground-test.sh c go java node python zig
+	PATH="$(abspath $(target))/python-env/bin:$$PATH" tools/playground-test.sh c cpp go java node python zig
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)

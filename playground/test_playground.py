@@ -65,6 +65,15 @@ LANGUAGES = {
          "-luring"),
         ("{out}/playground-c",),
     ),
+    "cpp": Language(
+        "cpp/playground.cpp",
+        ("blocking", "threads", "stream", "null"),
+        (("g++", "--version"),),
+        ("g++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", "{out}/playground-cpp",
+         "cpp/playground.cpp"),
+        ("{out}/playground-cpp",),
+        buffered=("stream",),
+    ),
     "go": Language(
         "go/main.go",
         ("blocking", "threads", "uring", "goroutines", "file", "null"),
@@ -463,7 +472,7 @@ class Method(ProgramTest):
     def test_interrupted_calls_are_made_again(self):
         if not can_trace():
             self.skipTest("no strace that may trace")
-        calls, errors = ["write", "pwrite64", "read", "pread64", "preadv", "preadv2"], ["EINTR"]
+        calls, errors = ["write", "pwrite64", "writev", "read", "pread64", "preadv", "preadv2"], ["EINTR"]
         if self.method == "uring":
             calls, errors = ["io_uring_enter"], ["EINTR", "EAGAIN", "EBUSY"]
         only = [] if self.method == "uring" else ["-P", self.path]
@@ -518,7 +527,7 @@ class Method(ProgramTest):
         if self.method == "uring":
             row = self.row("append-sync", case)
         else:
-            calls = "write,pwrite64,pwritev,fdatasync"
+            calls = "write,pwrite64,writev,pwritev,fdatasync"
             text = self.strace_output(calls, "append-sync", case)
             # Calls of a runtime on its own descriptors are no writes of blocks.
             done = re.findall(r"(write|fdatasync)\w*(?:\(| resumed>).*\)? += (\d+)$", text, re.MULTILINE)

@@ -27,6 +27,8 @@ pub use program::{MethodAvailability, Program, RunRequest, execute};
 pub enum Lang {
     /// C with liburing.
     C,
+    /// C++ with the threads, file streams and std::filesystem of its standard library.
+    Cpp,
     /// Go with its own io_uring bindings.
     Go,
     /// Java NIO channels.
@@ -41,13 +43,15 @@ pub enum Lang {
 
 impl Lang {
     /// All languages, sorted by name.
-    pub const ALL: [Self; 6] = [Self::C, Self::Go, Self::Java, Self::Node, Self::Python, Self::Zig];
+    pub const ALL: [Self; 7] =
+        [Self::C, Self::Cpp, Self::Go, Self::Java, Self::Node, Self::Python, Self::Zig];
 
     /// Returns the value of [`crate::Row::lang`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::C => "c",
+            Self::Cpp => "cpp",
             Self::Go => "go",
             Self::Java => "java",
             Self::Node => "node",
@@ -66,6 +70,7 @@ impl Lang {
         };
         match self {
             Self::C | Self::Zig => &[Blocking, Threads, Uring, Null],
+            Self::Cpp => &[Blocking, Threads, Stream, Null],
             Self::Go => &[Blocking, Threads, Uring, Goroutines, File, Null],
             Self::Java => &[Blocking, Threads, Virtual, Async, Null],
             Self::Node => &[Blocking, Promises, Workers, Null],
@@ -157,7 +162,7 @@ pub enum PlaygroundMethod {
     Promises,
     /// Node.js worker threads.
     Workers,
-    /// A buffered file object of Python.
+    /// The buffered file object of the language's standard library.
     Stream,
     /// A ThreadPoolExecutor of Python.
     Executor,

@@ -33,6 +33,7 @@ impl Recipe {
     pub(super) fn of(lang: Lang) -> &'static Self {
         match lang {
             Lang::C => &C,
+            Lang::Cpp => &CPP,
             Lang::Go => &GO,
             Lang::Java => &JAVA,
             Lang::Node => &NODE,
@@ -53,6 +54,15 @@ const C: Recipe = Recipe {
         },
     ],
     build: &["cc", "-std=c17", "-O2", "-pthread", "-o", "playground", "playground.c", "-luring"],
+    environment: &[],
+    leftovers: &[],
+    run: &["{dir}/playground"],
+};
+
+const CPP: Recipe = Recipe {
+    files: &[("playground.cpp", include_str!("../../playground/cpp/playground.cpp"))],
+    needs: &[Requirement { command: &["g++", "--version"], thing: "g++", install: "apt-get install g++" }],
+    build: &["g++", "-std=c++20", "-O2", "-pthread", "-o", "playground", "playground.cpp"],
     environment: &[],
     leftovers: &[],
     run: &["{dir}/playground"],

@@ -120,6 +120,11 @@ fn c_runs_each_workload() {
 }
 
 #[test]
+fn cpp_runs_each_workload() {
+    runs_each_workload(Lang::Cpp);
+}
+
+#[test]
 fn go_runs_each_workload() {
     runs_each_workload(Lang::Go);
 }
