@@ -130,6 +130,11 @@ fn go_runs_each_workload() {
 }
 
 #[test]
+fn rust_crates_run_each_workload() {
+    runs_each_workload(Lang::RustCrates);
+}
+
+#[test]
 fn zig_runs_each_workload() {
     runs_each_workload(Lang::Zig);
 }
