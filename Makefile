@@ -35,12 +35,14 @@ fmt:
 	$(cargo) fmt --manifest-path benches/slowfs/Cargo.toml --check
 	$(cargo) fmt --manifest-path fuzz/Cargo.toml --check
 	$(cargo) fmt --manifest-path model/Cargo.toml --check
+	$(cargo) fmt --manifest-path playground/rust/Cargo.toml --check
 
 clippy:
 	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-serve --features http3-test --lib --test http3 $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-io -p fathom-walk --lib $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-io --lib --features uring $(LOCKED) -- -D warnings
+	$(cargo) clippy --manifest-path playground/rust/Cargo.toml --target-dir $(target)/playground-rust $(LOCKED) -- -D warnings
 
 doc:
 	RUSTDOCFLAGS=-Dwarnings $(cargo) doc --workspace --no-deps $(LOCKED)
@@ -82,7 +84,7 @@ bench-test: ## The tests of the benchmarks' own statistics and reports
 
 # The Python environment of the tests has Zig, and what Python's program needs.
 playground-test: ## The playground's programs in all languages, against what they agree on
-	PATH="$(abspath $(target))/python-env/bin:$$PATH" tools/playground-test.sh c go java node python zig
+	PATH="$(abspath $(target))/python-env/bin:$$PATH" tools/playground-test.sh c cpp go java node python rust-crates zig
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)

@@ -51,9 +51,9 @@ class Language:
     direct_bytes: int = 512
     # Methods with internal, unaligned buffers.
     buffered: tuple = ()
-    # Whether the language has posix_fadvise(2), and file types in its streams of directories.
+    # Whether the language has posix_fadvise(2), and which trees it walks.
     has_advice: bool = True
-    has_types: bool = True
+    trees: tuple = ("walk", "stat")
 
 
 LANGUAGES = {
@@ -64,6 +64,15 @@ LANGUAGES = {
         ("cc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", "{out}/playground-c", "c/playground.c",
          "-luring"),
         ("{out}/playground-c",),
+    ),
+    "cpp": Language(
+        "cpp/playground.cpp",
+        ("blocking", "threads", "stream", "null"),
+        (("g++", "--version"),),
+        ("g++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", "{out}/playground-cpp",
+         "cpp/playground.cpp"),
+        ("{out}/playground-cpp",),
+        buffered=("stream",),
     ),
     "go": Language(
         "go/main.go",
@@ -80,7 +89,7 @@ LANGUAGES = {
         ("java", "-cp", "{out}", "Playground"),
         direct_bytes=4096,
         has_advice=False,
-        has_types=False,
+        trees=("stat",),
     ),
     "node": Language(
         "node/playground.mjs",
@@ -97,6 +106,14 @@ LANGUAGES = {
         (),
         ("{python}", str(HERE / "python/playground.py")),
         buffered=("stream",),
+    ),
+    "rust-crates": Language(
+        "rust/main.rs",
+        ("blocking", "threads", "uring", "tokio", "null"),
+        (("../tools/cargo.sh", "--version"), ("../tools/cargo.sh", "fetch", "--locked", "--manifest-path", "rust/Cargo.toml")),
+        ("../tools/cargo.sh", "build", "--release", "--locked", "--manifest-path", "rust/Cargo.toml", "--target-dir", "{out}"),
+        ("{out}/release/playground",),
+        buffered=("tokio",),
     ),
     "zig": Language(
         "zig/playground.zig",
@@ -202,9 +219,9 @@ def places(seed, count):
 
 # Rows
 
-ONE_THREAD = ("blocking", "stream", "promises", "async", "executor", "to_thread", "null")
-DEEP = ("uring", "promises", "async", "executor", "to_thread")
-OF_TREES = ("blocking", "threads", "goroutines", "virtual", "promises")
+ONE_THREAD = ("blocking", "stream", "promises", "async", "executor", "to_thread", "tokio", "null")
+DEEP = ("uring", "promises", "async", "executor", "to_thread", "tokio")
+OF_TREES = ("blocking", "threads", "goroutines", "virtual", "promises", "tokio")
 WRITES, READS, TREES = ("write", "append-sync"), ("read", "random-read"), ("walk", "stat")
 DIGITS = {"seconds": 9, "sync_s": 9, "close_s": 9, "cpu_user_s": 6, "cpu_sys_s": 6}
 DIGITS |= {"p50_us": 3, "p95_us": 3, "p99_us": 3, "max_us": 3}
@@ -331,11 +348,14 @@ class ProgramTest(unittest.TestCase):
         self.check(op, case, row)
         return row
 
-    def strace_output(self, calls, op, case):
-        """Returns the strace output of a successful run."""
+    def strace_output(self, calls, op, case, only=()):
+        """Returns the strace output of a successful run, of the calls on the paths `only` alone if
+        there are any.
+        """
         if not can_trace():
             self.skipTest("no strace that may trace")
-        self.row(op, case, before=["strace", "-f", "-e", f"trace={calls}", "-o", str(self.trace)])
+        of_path = [word for path in only for word in ("-P", str(path))]
+        self.row(op, case, before=["strace", "-f", "-e", f"trace={calls}", *of_path, "-o", str(self.trace)])
         return self.trace.read_text()
 
     def check(self, op, case, row):
@@ -463,7 +483,7 @@ class Method(ProgramTest):
     def test_interrupted_calls_are_made_again(self):
         if not can_trace():
             self.skipTest("no strace that may trace")
-        calls, errors = ["write", "pwrite64", "read", "pread64", "preadv", "preadv2"], ["EINTR"]
+        calls, errors = ["write", "pwrite64", "writev", "read", "pread64", "preadv", "preadv2"], ["EINTR"]
         if self.method == "uring":
             calls, errors = ["io_uring_enter"], ["EINTR", "EAGAIN", "EBUSY"]
         only = [] if self.method == "uring" else ["-P", self.path]
@@ -478,10 +498,22 @@ class Method(ProgramTest):
 
     def offsets(self, case, advice="normal"):
         """Returns the offsets of a random read, by thread, and the advice that was given."""
-        text = self.strace_output("pread64,preadv,preadv2,fadvise64", "random-read", dataclasses.replace(case, advice=advice))
+        text = self.strace_output("pread64,preadv,preadv2,fadvise64", "random-read", dataclasses.replace(case, advice=advice), [self.path])
         advised = re.findall(r"fadvise64\(\d+, 0, 0, (\w+)\)", text)
         calls = re.findall(rf"^(\d+) +(?:<\.\.\. )?pread(?:64|v2?)(?:\(| resumed>).*(?:[^1], {case.block}|\], 1), (\d+)(?:, 0)?\)? += {case.block}$", text, re.MULTILINE)
         return {thread: [int(at) for other, at in calls if other == thread] for thread, _ in calls}, advised
+
+    def positions(self, case):
+        """Returns the offsets of a random read that seeks before it reads."""
+        text, position, found = self.strace_output("lseek,read", "random-read", case, [self.path]), 0, []
+        done = rf"lseek\(\d+, (\d+), SEEK_SET|(?:\bread\(|read resumed>).* = {case.block}$"
+        for call in re.finditer(done, text, re.MULTILINE):
+            if call[1]:
+                position = int(call[1])
+            else:
+                found.append(position)
+                position += case.block
+        return found
 
     def test_a_random_read_has_the_order_of_its_seed(self):
         if self.method == "stream":
@@ -492,6 +524,8 @@ class Method(ProgramTest):
         if self.method == "uring":
             self.row("random-read", case)
             return self.skipTest("strace does not show the operations of a ring")
+        if self.method == "tokio":
+            return self.assertEqual(self.positions(case), [4096 * place for place in places(7, 100)])
         bounds = [i * 100 // case.threads for i in range(case.threads + 1)]
         expected = [[4096 * (first + place) for place in places(7, end - first)] for first, end in itertools.pairwise(bounds)]
         found, advised = self.offsets(case)
@@ -518,7 +552,7 @@ class Method(ProgramTest):
         if self.method == "uring":
             row = self.row("append-sync", case)
         else:
-            calls = "write,pwrite64,pwritev,fdatasync"
+            calls = "write,pwrite64,writev,pwritev,fdatasync"
             text = self.strace_output(calls, "append-sync", case)
             # Calls of a runtime on its own descriptors are no writes of blocks.
             done = re.findall(r"(write|fdatasync)\w*(?:\(| resumed>).*\)? += (\d+)$", text, re.MULTILINE)
@@ -551,7 +585,7 @@ class Method(ProgramTest):
         root, entries, sizes = self.make_tree()
         for op in TREES:
             case = Case(self.method, 1, threads=1 if self.method in ONE_THREAD else 3, depth=3 if self.method in DEEP else 1)
-            runs = self.method in OF_TREES and (op == "stat" or LANGUAGES[self.name].has_types)
+            runs = self.method in OF_TREES and op in LANGUAGES[self.name].trees
             if not runs:
                 self.refused(3, "", self.call(*case.words(op, root)))
                 continue
@@ -570,8 +604,9 @@ class Method(ProgramTest):
             self.assertTrue(least <= len(made) <= most, (op, len(made), entries))
 
     def test_a_tree_that_is_not_there_or_cannot_be_read_is_an_error(self):
-        op = "walk" if LANGUAGES[self.name].has_types else "stat"
-        if self.method in OF_TREES:
+        trees = LANGUAGES[self.name].trees
+        if self.method in OF_TREES and trees:
+            op = trees[0]
             answer = self.call(*Case(self.method, 1, threads=3, depth=3).words(op, self.scratch / "none"))
             self.refused(1, f"cannot {op} '{self.scratch}/none': No such file or directory", answer)
             answer = self.call(*Case(self.method, 1).words(op, "/dev/null"))

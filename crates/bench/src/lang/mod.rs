@@ -22,11 +22,13 @@ pub use build::Toolchain;
 pub use measurement::Measurement;
 pub use program::{MethodAvailability, Program, RunRequest, execute};
 
-/// A language of the playground other than Rust.
+/// A language of the playground other than the Rust of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lang {
     /// C with liburing.
     C,
+    /// C++ with the threads, file streams and std::filesystem of its standard library.
+    Cpp,
     /// Go with its own io_uring bindings.
     Go,
     /// Java NIO channels.
@@ -35,23 +37,28 @@ pub enum Lang {
     Node,
     /// CPython with the `liburing` package of PyPI.
     Python,
+    /// Rust without fathom: the standard library, Tokio and the io-uring crate.
+    RustCrates,
     /// Zig, from the `ziglang` package of PyPI.
     Zig,
 }
 
 impl Lang {
     /// All languages, sorted by name.
-    pub const ALL: [Self; 6] = [Self::C, Self::Go, Self::Java, Self::Node, Self::Python, Self::Zig];
+    pub const ALL: [Self; 8] =
+        [Self::C, Self::Cpp, Self::Go, Self::Java, Self::Node, Self::Python, Self::RustCrates, Self::Zig];
 
     /// Returns the value of [`crate::Row::lang`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::C => "c",
+            Self::Cpp => "cpp",
             Self::Go => "go",
             Self::Java => "java",
             Self::Node => "node",
             Self::Python => "python",
+            Self::RustCrates => "rust-crates",
             Self::Zig => "zig",
         }
     }
@@ -61,15 +68,17 @@ impl Lang {
     #[must_use]
     pub fn methods(self) -> &'static [PlaygroundMethod] {
         use PlaygroundMethod::{
-            Async, Blocking, Executor, File, Goroutines, Null, Promises, Stream, Threads, ToThread, Uring,
-            Virtual, Workers,
+            Async, Blocking, Executor, File, Goroutines, Null, Promises, Stream, Threads, ToThread, Tokio,
+            Uring, Virtual, Workers,
         };
         match self {
             Self::C | Self::Zig => &[Blocking, Threads, Uring, Null],
+            Self::Cpp => &[Blocking, Threads, Stream, Null],
             Self::Go => &[Blocking, Threads, Uring, Goroutines, File, Null],
             Self::Java => &[Blocking, Threads, Virtual, Async, Null],
             Self::Node => &[Blocking, Promises, Workers, Null],
             Self::Python => &[Blocking, Threads, Uring, Stream, Executor, ToThread, Null],
+            Self::RustCrates => &[Blocking, Threads, Uring, Tokio, Null],
         }
     }
 
@@ -157,12 +166,14 @@ pub enum PlaygroundMethod {
     Promises,
     /// Node.js worker threads.
     Workers,
-    /// A buffered file object of Python.
+    /// The buffered file object of the language's standard library.
     Stream,
     /// A ThreadPoolExecutor of Python.
     Executor,
     /// Calls of Python's asyncio.to_thread.
     ToThread,
+    /// Tasks of Tokio, each with a `tokio::fs::File`.
+    Tokio,
     /// The loop of [`PlaygroundMethod::Blocking`] without its calls.
     Null,
 }
@@ -184,6 +195,7 @@ impl PlaygroundMethod {
             Self::Stream => "stream",
             Self::Executor => "executor",
             Self::ToThread => "to_thread",
+            Self::Tokio => "tokio",
             Self::Null => NULL,
         }
     }
@@ -197,13 +209,17 @@ impl PlaygroundMethod {
             Self::Threads | Self::Workers => Some(Model::Threads(None)),
             Self::Goroutines | Self::File | Self::Virtual | Self::Null => None,
             Self::Async | Self::Promises | Self::Executor | Self::ToThread => Some(Model::Pool),
+            Self::Tokio => Some(Model::Tokio),
             Self::Uring => Some(Model::Uring(None)),
         }
     }
 
     /// Returns whether one thread keeps many operations in flight.
     fn is_deep(self) -> bool {
-        matches!(self, Self::Uring | Self::Async | Self::Promises | Self::Executor | Self::ToThread)
+        matches!(
+            self,
+            Self::Uring | Self::Async | Self::Promises | Self::Executor | Self::ToThread | Self::Tokio
+        )
     }
 }
 
@@ -244,6 +260,7 @@ impl PlaygroundArm {
             PlaygroundMethod::Async => format!("{depth}_async_channel"),
             PlaygroundMethod::Executor => format!("{depth}_executor"),
             PlaygroundMethod::ToThread => format!("{depth}_to_thread"),
+            PlaygroundMethod::Tokio => format!("tokio_{depth}"),
             PlaygroundMethod::Uring if self.is_own => ArmNumbers::ring_name(*threads, *depth, self.batch),
             PlaygroundMethod::Uring if workload == Workload::Write => {
                 format!("{threads}_threads_iouring_pwrite_{depth}_entries")

@@ -33,10 +33,12 @@ impl Recipe {
     pub(super) fn of(lang: Lang) -> &'static Self {
         match lang {
             Lang::C => &C,
+            Lang::Cpp => &CPP,
             Lang::Go => &GO,
             Lang::Java => &JAVA,
             Lang::Node => &NODE,
             Lang::Python => &PYTHON,
+            Lang::RustCrates => &RUST_CRATES,
             Lang::Zig => &ZIG,
         }
     }
@@ -53,6 +55,15 @@ const C: Recipe = Recipe {
         },
     ],
     build: &["cc", "-std=c17", "-O2", "-pthread", "-o", "playground", "playground.c", "-luring"],
+    environment: &[],
+    leftovers: &[],
+    run: &["{dir}/playground"],
+};
+
+const CPP: Recipe = Recipe {
+    files: &[("playground.cpp", include_str!("../../playground/cpp/playground.cpp"))],
+    needs: &[Requirement { command: &["g++", "--version"], thing: "g++", install: "apt-get install g++" }],
+    build: &["g++", "-std=c++20", "-O2", "-pthread", "-o", "playground", "playground.cpp"],
     environment: &[],
     leftovers: &[],
     run: &["{dir}/playground"],
@@ -116,6 +127,43 @@ const PYTHON: Recipe = Recipe {
     environment: &[],
     leftovers: &[],
     run: &["python3", "{dir}/playground.py"],
+};
+
+// The files have links of their own: `cargo package` omits a directory with a manifest.
+const RUST_CRATES: Recipe = Recipe {
+    files: &[
+        ("main.rs", include_str!("../../playground-rust/source.txt")),
+        ("Cargo.toml", include_str!("../../playground-rust/manifest.toml")),
+        ("Cargo.lock", include_str!("../../playground-rust/lock.toml")),
+    ],
+    needs: &[
+        Requirement {
+            command: &["cargo", "--version"],
+            thing: "cargo",
+            install: "install Rust 1.90 or later from https://rustup.rs",
+        },
+        Requirement {
+            command: &["rustc", "--version"],
+            thing: "rustc",
+            install: "install Rust 1.90 or later from https://rustup.rs",
+        },
+    ],
+    build: &[
+        "cargo",
+        "install",
+        "--quiet",
+        "--locked",
+        "--no-track",
+        "--path",
+        ".",
+        "--root",
+        ".",
+        "--target-dir",
+        "target",
+    ],
+    environment: &[],
+    leftovers: &["target"],
+    run: &["{dir}/bin/playground"],
 };
 
 const ZIG: Recipe = Recipe {

@@ -124,10 +124,15 @@ fn a_missing_toolchain_is_reported_with_installation_instructions() {
     let empty = TempDir::new().expect("a directory");
     let cases = [
         (Lang::C, "cannot start 'c': cc is missing: apt-get install gcc"),
+        (Lang::Cpp, "cannot start 'cpp': g++ is missing: apt-get install g++"),
         (Lang::Go, "cannot start 'go': go is missing: install Go 1.25 or later"),
         (Lang::Java, "cannot start 'java': javac is missing: apt-get install default-jdk-headless"),
         (Lang::Node, "cannot start 'node': node 20 or later is missing: install Node"),
         (Lang::Python, "cannot start 'python': python3, 3.10 or later is missing: apt-get install python3"),
+        (
+            Lang::RustCrates,
+            "cannot start 'rust-crates': cargo is missing: install Rust 1.90 or later from https://rustup.rs",
+        ),
         (Lang::Zig, "cannot start 'zig': python3 is missing: apt-get install python3"),
     ];
     for (lang, text) in cases {

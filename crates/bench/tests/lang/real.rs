@@ -120,8 +120,18 @@ fn c_runs_each_workload() {
 }
 
 #[test]
+fn cpp_runs_each_workload() {
+    runs_each_workload(Lang::Cpp);
+}
+
+#[test]
 fn go_runs_each_workload() {
     runs_each_workload(Lang::Go);
+}
+
+#[test]
+fn rust_crates_run_each_workload() {
+    runs_each_workload(Lang::RustCrates);
 }
 
 #[test]
