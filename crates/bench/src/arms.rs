@@ -176,11 +176,13 @@ fn other_models() -> Vec<Arm> {
     ]
 }
 
-/// Returns the arms for reads: blocking, threads, and io_uring at increasing depths.
-fn reading() -> Vec<Arm> {
+/// Returns the arms of `workload` for reads, or for writes in random order: blocking, threads, and
+/// io_uring at increasing depths.
+fn deepening(workload: Workload) -> Vec<Arm> {
     let mut arms = vec![Arm::new("blocking", Model::Sync)];
     for threads in [1, 8, 32, 128] {
-        arms.push(Arm::new(format!("{threads}_threads_pread"), Model::Threads(None)).with_threads(threads));
+        let name = format!("{threads}_threads{}", workload.call_suffix());
+        arms.push(Arm::new(name, Model::Threads(None)).with_threads(threads));
     }
     for depth in [1, 8, 32, 128] {
         arms.push(Arm::new(format!("iouring_{depth}"), Model::Uring(None)).with_depth(depth, depth.min(32)));
@@ -306,7 +308,7 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
 pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
     let usual = match workload {
         Workload::Write => published(),
-        Workload::Read | Workload::RandomRead => reading(),
+        Workload::Read | Workload::RandomRead | Workload::RandomWrite => deepening(workload),
         Workload::Walk | Workload::Stat => walking(),
         Workload::SmallFiles => small_files(),
         Workload::Serve => serving(),
@@ -366,6 +368,7 @@ mod tests {
                 Workload::Write,
                 Workload::Read,
                 Workload::RandomRead,
+                Workload::RandomWrite,
                 Workload::Walk,
                 Workload::Stat,
                 Workload::SmallFiles,
@@ -444,6 +447,7 @@ mod tests {
             Workload::Write,
             Workload::Read,
             Workload::RandomRead,
+            Workload::RandomWrite,
             Workload::AppendSync,
             Workload::SmallFiles,
             Workload::Serve,

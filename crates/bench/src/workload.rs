@@ -14,6 +14,8 @@ pub enum Workload {
     Read,
     /// Reads each block once, in random order.
     RandomRead,
+    /// Overwrites each block of an existing file once, in random order.
+    RandomWrite,
     /// Appends blocks, each followed by an fdatasync before the next.
     AppendSync,
     /// Reads all names of a tree.
@@ -30,10 +32,11 @@ pub enum Workload {
 
 impl Workload {
     /// All workloads.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Write,
         Self::Read,
         Self::RandomRead,
+        Self::RandomWrite,
         Self::AppendSync,
         Self::Walk,
         Self::Stat,
@@ -45,7 +48,22 @@ impl Workload {
     /// Returns whether the workload writes the file.
     #[must_use]
     pub fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::AppendSync)
+        matches!(self, Self::Write | Self::AppendSync | Self::RandomWrite)
+    }
+
+    /// Returns whether the workload writes to an existing file.
+    pub(crate) fn overwrites(self) -> bool {
+        self == Self::RandomWrite
+    }
+
+    /// Returns whether a sample creates the file, or truncates it.
+    pub(crate) fn creates(self) -> bool {
+        self.writes() && !self.overwrites()
+    }
+
+    /// Returns whether the blocks are in random order.
+    pub(crate) fn is_random(self) -> bool {
+        matches!(self, Self::RandomRead | Self::RandomWrite)
     }
 
     /// Returns whether the workload walks a tree.
@@ -65,7 +83,7 @@ impl Workload {
     pub fn wanted(self) -> Use {
         match self {
             Self::Walk | Self::Stat => Use::Metadata,
-            Self::Write | Self::Read | Self::RandomRead | Self::AppendSync => Use::Ranges,
+            Self::Write | Self::Read | Self::RandomRead | Self::RandomWrite | Self::AppendSync => Use::Ranges,
             Self::SmallFiles => Use::SmallFiles,
             Self::Serve => Use::Serve,
             Self::Copy => Use::Copy,
@@ -75,7 +93,7 @@ impl Workload {
     /// Returns the end of the names of arms with threads: the call that each of them makes.
     pub(crate) fn call_suffix(self) -> &'static str {
         match self {
-            Self::Write | Self::AppendSync => "_pwrite",
+            Self::Write | Self::RandomWrite | Self::AppendSync => "_pwrite",
             Self::Read | Self::RandomRead => "_pread",
             _ => "",
         }
@@ -88,6 +106,7 @@ impl Workload {
             Self::Write => "write",
             Self::Read => "read",
             Self::RandomRead => "random-read",
+            Self::RandomWrite => "random-write",
             Self::AppendSync => "append-sync",
             Self::Walk => "walk",
             Self::Stat => "stat",

@@ -98,11 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cells_are_distinct_and_cover_every_workload() {
+    fn the_cells_are_distinct_and_cover_the_workloads() {
         let cells = advice_cells(7, 1.0);
         let labels: std::collections::HashSet<String> = cells.iter().map(Cell::label).collect();
         assert_eq!(labels.len(), cells.len());
-        for workload in Workload::ALL {
+        // The predictions are of reads and of writes that extend the file.
+        for workload in Workload::ALL.into_iter().filter(|workload| !workload.overwrites()) {
             assert!(cells.iter().any(|cell| cell.workload == workload), "{workload:?}");
         }
         assert_eq!(cells[0].label(), "stat 50000 files, cold");

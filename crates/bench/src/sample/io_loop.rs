@@ -149,8 +149,7 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
         let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
         let pattern = Pattern::new(spec.seed, spec.generation);
         let latencies = LatencySampler::new(spec.workload == Workload::AppendSync);
-        let order =
-            BlockOrder::new(job.blocks(), (spec.workload == Workload::RandomRead).then_some(spec.seed));
+        let order = BlockOrder::new(job.blocks(), spec.workload.is_random().then_some(spec.seed));
         let count = job.count;
         let mut io_loop = IoLoop { spec, kind, pattern, order, free, in_flight: 0, count, latencies };
         io_loop.prepare();

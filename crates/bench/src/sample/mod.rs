@@ -92,7 +92,8 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
     // A writable shared mapping requires a file that is open for reading (mmap(2)).
     options.read(!spec.workload.writes() || spec.model == Some(Model::Mmap));
     if spec.workload.writes() {
-        options.write(true).create(true).truncate(true);
+        let creates = spec.workload.creates();
+        options.write(true).create(creates).truncate(creates);
     }
     if spec.direct {
         options.custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed());
@@ -106,7 +107,7 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
         advised
             .map_err(|errno| SampleError::io("advise the kernel of reads of", &spec.path, errno.into()))?;
     }
-    if spec.workload.writes() && spec.model == Some(Model::Mmap) {
+    if spec.workload.creates() && spec.model == Some(Model::Mmap) {
         // A mapping does not extend the file, so the blocks are allocated before the clock starts.
         let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, spec.size);
         allocated.map_err(|errno| SampleError::io("allocate", &spec.path, errno.into()))?;

@@ -261,11 +261,12 @@ impl BenchParser {
         if deed.writes() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        let in_rust_alone = deed.is_of_small_files() || deed == Workload::Copy;
+        let has_one_file = !deed.is_of_small_files() && deed != Workload::Copy;
+        let in_rust_alone = !has_one_file || deed == Workload::RandomWrite;
         if in_rust_alone && !self.langs.is_empty() {
             return Err(b"--lang is not for this workload".to_vec());
         }
-        if (in_rust_alone || deed.is_of_tree()) && (self.direct || self.sync) {
+        if (!has_one_file || deed.is_of_tree()) && (self.direct || self.sync) {
             return Err(b"--direct and --sync are not for this workload".to_vec());
         }
         if self.numbers.is_given() && matches!(deed, Workload::AppendSync | Workload::Copy | Workload::Serve)
@@ -317,9 +318,8 @@ fn default_block(deed: Workload) -> u64 {
 fn default_size(deed: Workload) -> u64 {
     match deed {
         Workload::AppendSync => 4 << 20,
-        Workload::RandomRead => 256 << 20,
+        Workload::RandomRead | Workload::RandomWrite | Workload::Copy => 256 << 20,
         Workload::SmallFiles | Workload::Serve => 40 << 20,
-        Workload::Copy => 256 << 20,
         Workload::Write | Workload::Read | Workload::Walk | Workload::Stat => 1 << 30,
     }
 }

@@ -66,7 +66,7 @@ fn sample_seconds(cell: &Cell, arm: &Arm) -> f64 {
             }
             Workload::AppendSync => ops * DISK_SYNC_S,
             // The written bytes go to the disk before the next sample, and are read back.
-            Workload::Write | Workload::Copy => 2.0 * memory + disk,
+            Workload::Write | Workload::RandomWrite | Workload::Copy => 2.0 * memory + disk,
             _ if waits && cell.workload == Workload::Read => disk,
             _ if waits => ops * DISK_READ_S / in_flight,
             _ => 2.0 * memory,

@@ -18,9 +18,10 @@ Usage: fathom bench sample --op OP --method METHOD --path PATH --size BYTES --bl
    or: fathom bench sample --list
 Takes one sample of a benchmark in this process and prints it as one line of key=value, separated by tabs.
 
-  --op OP              write, read, random-read, append-sync, walk, stat, small-files, serve or copy
+  --op OP              write, read, random-read, random-write, append-sync, walk, stat, small-files, serve or copy
   --method METHOD      an I/O model of --list, or null: the loop without its calls
-  --path PATH          the file, which write and append-sync create or truncate, or the directory of a tree
+  --path PATH          the file, which write and append-sync create or truncate and random-write overwrites, or the
+                       directory of a tree
   --size BYTES         the size of the file
   --block BYTES        the size of one operation
   --threads N          threads with a partition each (1)

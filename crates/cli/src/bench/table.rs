@@ -114,7 +114,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     usage: &["WORKLOAD [OPTION]...", "advise [OPTION]... [DIR]", "compare [OPTION]... OLD.json NEW.json"],
     about: &[
         "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
-         chance. `write` writes a file once; `read` and `random-read` read one; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
+         chance. `write` writes a file once; `read` and `random-read` read one; `random-write` overwrites the blocks of one in random order; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
          `small-files` opens, reads and closes files of one block, `serve` has `fathom serve` send such files over loopback, and `copy` \
          makes a copy of a file.",
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \

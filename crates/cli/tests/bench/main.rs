@@ -120,6 +120,32 @@ fn reading_is_certified_warm_and_cold() {
 }
 
 #[test]
+fn a_file_is_overwritten_in_random_order_under_every_model() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), &format!("random-write {SMALL} --json"));
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["verified"] == true && row["ops"] == 16 && row["cache"] == "none"));
+    let clocks =
+        |row: &Value| row["seconds"].as_f64() <= row["sync_s"].as_f64() && row["close_s"].is_number();
+    assert!(rows.iter().all(clocks), "{out}");
+    for method in ["blocking", "8_threads_pwrite", "pool_32", "tokio_1", "mmap"] {
+        assert!(methods(&json).contains(&method), "{method}");
+    }
+    assert_eq!(json["findings"][0]["cell"], "random-write 64 KiB in 4 KiB blocks");
+    let (status, _, err) = run(dir.path(), &format!("random-write {SMALL} --block 1000 --models sync,mmap"));
+    assert_eq!((status, err.as_str()), (Some(0), ""), "blocks that share pages");
+    let (status, out, err) =
+        run(dir.path(), &format!("random-write {SMALL} --direct --sync --models threads"));
+    if status == Some(1) && err.contains("no sample counts") {
+        return support::skip("needs a filesystem with O_DIRECT");
+    }
+    assert!(out.starts_with("random-write 64 KiB in 4 KiB blocks, O_DIRECT, synced\n"), "{out}{err}");
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
 fn trees_are_walked_and_counted_under_every_model() {
     let dir = temp();
     for deed in ["walk", "stat"] {

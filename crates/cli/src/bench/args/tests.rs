@@ -23,6 +23,8 @@ fn the_defaults_are_the_published_protocol() {
     assert_eq!((args.size, args.block, args.direct, args.sync), (1 << 30, 4096, false, false));
     assert_eq!((args.deed, args.blocks, args.caches), (Workload::Write, 10, vec![CacheState::Any]));
     assert_eq!((bench("read").block, bench("random-read").block), (128 << 10, 4096));
+    let args = bench("random-write");
+    assert_eq!((args.size, args.block, args.caches), (256 << 20, 4096, vec![CacheState::Any]));
 }
 
 #[test]
@@ -76,6 +78,8 @@ fn senseless_combinations_are_rejected() {
         ("write --size x", "invalid --size argument 'x'"),
         ("write --block=5q", "invalid suffix in --block argument '5q'"),
         ("write --cache warm", "--cache is for workloads that read"),
+        ("random-write --cache cold", "--cache is for workloads that read"),
+        ("random-write --lang c", "--lang is not for this workload"),
         ("write --direct --block 1000", "with --direct, --size and --block must be multiples of 512"),
         ("serve --direct", "--direct and --sync are not for this workload"),
         ("copy --lang c", "--lang is not for this workload"),
