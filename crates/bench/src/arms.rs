@@ -176,7 +176,7 @@ fn other_models() -> Vec<Arm> {
     ]
 }
 
-/// Returns the arms of `workload` for reads, or for writes in random order: blocking, threads, and
+/// Returns the arms of `workload` for reads, or for an existing file: blocking, threads, and
 /// io_uring at increasing depths.
 fn deepening(workload: Workload) -> Vec<Arm> {
     let mut arms = vec![Arm::new("blocking", Model::Sync)];
@@ -308,7 +308,9 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
 pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
     let usual = match workload {
         Workload::Write => published(),
-        Workload::Read | Workload::RandomRead | Workload::RandomWrite => deepening(workload),
+        Workload::Read | Workload::RandomRead | Workload::RandomWrite | Workload::Mixed => {
+            deepening(workload)
+        }
         Workload::Walk | Workload::Stat => walking(),
         Workload::SmallFiles => small_files(),
         Workload::Serve => serving(),
@@ -369,6 +371,7 @@ mod tests {
                 Workload::Read,
                 Workload::RandomRead,
                 Workload::RandomWrite,
+                Workload::Mixed,
                 Workload::Walk,
                 Workload::Stat,
                 Workload::SmallFiles,
@@ -448,6 +451,7 @@ mod tests {
             Workload::Read,
             Workload::RandomRead,
             Workload::RandomWrite,
+            Workload::Mixed,
             Workload::AppendSync,
             Workload::SmallFiles,
             Workload::Serve,

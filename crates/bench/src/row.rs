@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// `write`, `read`, `append-sync`, `random-read`, `random-write`, `stat`, `walk`,
-    /// `small-files`, `serve` or `copy`.
+    /// `write`, `read`, `append-sync`, `random-read`, `random-write`, `mixed`, `stat`,
+    /// `walk`, `small-files`, `serve` or `copy`.
     pub workload: String,
     /// `rust`, `c`, `go`, `java`, `node`, `python`, `zig`, or `control` for a program that is not
     /// part of this project.

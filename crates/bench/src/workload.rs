@@ -16,6 +16,8 @@ pub enum Workload {
     RandomRead,
     /// Overwrites each block of an existing file once, in random order.
     RandomWrite,
+    /// Reads some blocks of an existing file and overwrites the others, each once, in random order.
+    Mixed,
     /// Appends blocks, each followed by an fdatasync before the next.
     AppendSync,
     /// Reads all names of a tree.
@@ -32,11 +34,12 @@ pub enum Workload {
 
 impl Workload {
     /// All workloads.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Write,
         Self::Read,
         Self::RandomRead,
         Self::RandomWrite,
+        Self::Mixed,
         Self::AppendSync,
         Self::Walk,
         Self::Stat,
@@ -45,15 +48,22 @@ impl Workload {
         Self::Copy,
     ];
 
-    /// Returns whether the workload writes the file.
+    /// Returns whether the workload writes the file, or parts of it.
     #[must_use]
     pub fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::AppendSync | Self::RandomWrite)
+        matches!(self, Self::Write | Self::AppendSync | Self::RandomWrite | Self::Mixed)
+    }
+
+    /// Returns whether the workload reads files or trees, or parts of them.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        !matches!(self, Self::Write | Self::AppendSync | Self::RandomWrite)
     }
 
     /// Returns whether the workload writes to an existing file.
-    pub(crate) fn overwrites(self) -> bool {
-        self == Self::RandomWrite
+    #[must_use]
+    pub fn overwrites(self) -> bool {
+        matches!(self, Self::RandomWrite | Self::Mixed)
     }
 
     /// Returns whether a sample creates the file, or truncates it.
@@ -63,7 +73,7 @@ impl Workload {
 
     /// Returns whether the blocks are in random order.
     pub(crate) fn is_random(self) -> bool {
-        matches!(self, Self::RandomRead | Self::RandomWrite)
+        matches!(self, Self::RandomRead | Self::RandomWrite | Self::Mixed)
     }
 
     /// Returns whether the workload walks a tree.
@@ -83,7 +93,12 @@ impl Workload {
     pub fn wanted(self) -> Use {
         match self {
             Self::Walk | Self::Stat => Use::Metadata,
-            Self::Write | Self::Read | Self::RandomRead | Self::RandomWrite | Self::AppendSync => Use::Ranges,
+            Self::Write
+            | Self::Read
+            | Self::RandomRead
+            | Self::RandomWrite
+            | Self::Mixed
+            | Self::AppendSync => Use::Ranges,
             Self::SmallFiles => Use::SmallFiles,
             Self::Serve => Use::Serve,
             Self::Copy => Use::Copy,
@@ -107,6 +122,7 @@ impl Workload {
             Self::Read => "read",
             Self::RandomRead => "random-read",
             Self::RandomWrite => "random-write",
+            Self::Mixed => "mixed",
             Self::AppendSync => "append-sync",
             Self::Walk => "walk",
             Self::Stat => "stat",

@@ -51,6 +51,7 @@ pub(super) fn advice_cells(seed: u64, scale: f64) -> Vec<Cell> {
         direct: false,
         sync: false,
         cache,
+        read_percent: 0,
         seed,
     };
     ADVICE_CELLS.into_iter().map(cell).collect()

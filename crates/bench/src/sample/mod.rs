@@ -11,6 +11,8 @@ mod io_loop;
 mod latency;
 mod model;
 mod null;
+mod op_kinds;
+mod read_choice;
 pub(crate) mod serve;
 pub(crate) mod small_files;
 mod spec;
@@ -18,6 +20,7 @@ mod tree;
 
 pub use crate::workload::NULL;
 pub use copy::copy_of;
+pub(crate) use read_choice::ReadChoice;
 pub use spec::{SampleError, SampleSpec, arguments};
 
 use std::fs::{File, OpenOptions};
@@ -90,7 +93,7 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
 fn open(spec: &SampleSpec) -> Result<File, SampleError> {
     let mut options = OpenOptions::new();
     // A writable shared mapping requires a file that is open for reading (mmap(2)).
-    options.read(!spec.workload.writes() || spec.model == Some(Model::Mmap));
+    options.read(spec.workload.reads() || spec.model == Some(Model::Mmap));
     if spec.workload.writes() {
         let creates = spec.workload.creates();
         options.write(true).create(creates).truncate(creates);

@@ -88,6 +88,7 @@ mod tests {
                 completion,
                 direct,
                 no_read_ahead: false,
+                read_percent: 0,
                 seed,
                 generation,
             };

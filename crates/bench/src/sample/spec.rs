@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Errno, Model, Unavailable, Use};
 
+use super::read_choice::ReadChoice;
 use crate::Workload;
 use crate::error::os_error_text;
 use crate::workload::NULL;
 
 /// Returns whether samples of `workload` can use `model`; `None` stands for the loop without I/O
-/// calls.
+/// calls, whose reads return the generation that its writes have.
 fn supports(model: Option<Model>, workload: Workload) -> bool {
     match model {
-        None => workload.wanted() == Use::Ranges,
+        None => workload.wanted() == Use::Ranges && workload != Workload::Mixed,
         Some(model) => model.has(workload.wanted()),
     }
 }
@@ -46,7 +47,9 @@ pub struct SampleSpec {
     pub direct: bool,
     /// Whether the kernel is told not to read ahead (POSIX_FADV_RANDOM).
     pub no_read_ahead: bool,
-    /// The seed of the data pattern and of random orders.
+    /// The percentage of blocks that [`Workload::Mixed`] reads.
+    pub read_percent: u8,
+    /// The seed of the data pattern, of random orders and of the blocks that are read.
     pub seed: u64,
     /// The generation of the data pattern.
     pub generation: u64,
@@ -64,6 +67,13 @@ impl SampleSpec {
     /// Returns the number of blocks of the file.
     pub(super) fn blocks(&self) -> u64 {
         self.size.div_ceil(self.block as u64)
+    }
+
+    /// Returns the choice between reading and writing each block; `None` if all blocks have the
+    /// same operation.
+    pub(super) fn read_choice(&self) -> Option<ReadChoice> {
+        let is_mixed = self.workload == Workload::Mixed;
+        is_mixed.then(|| ReadChoice::new(self.blocks(), self.read_percent, self.seed))
     }
 
     /// Checks that the parameters are valid and consistent.
@@ -84,6 +94,7 @@ impl SampleSpec {
             Self { threads, depth, .. } if (*threads).max(*depth) > Model::COUNT_MAX => {
                 wrong("threads and depth are at most 4096")
             }
+            Self { read_percent: 101.., .. } => wrong("the percentage of reads is at most 100"),
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {
                 wrong("with O_DIRECT, size and block must be multiples of 512")
             }
@@ -181,6 +192,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--wait", wait.to_owned()),
         ("--direct", if spec.direct { "yes" } else { "no" }.to_owned()),
         ("--advice", if spec.no_read_ahead { "random" } else { "normal" }.to_owned()),
+        ("--read", spec.read_percent.to_string()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),
     ];

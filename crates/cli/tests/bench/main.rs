@@ -146,6 +146,32 @@ fn a_file_is_overwritten_in_random_order_under_every_model() {
 }
 
 #[test]
+fn reads_and_writes_are_mixed_under_every_model() {
+    let dir = temp();
+    for (more, pages) in [("--read 70 --cache warm", 70), ("--read 30% --cache cold --block 16K", 30)] {
+        let (status, out, err) =
+            run(dir.path(), &format!("mixed --size 400K --blocks 2 --seed 7 {more} --json"));
+        if status == Some(1) && err.contains("in memory") {
+            return support::skip("needs files on a disk");
+        }
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let rows = json["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["verified"] == true && row["size_bytes"] == 400 << 10), "{out}");
+        assert!(
+            rows.iter().all(|row| row["sync_s"].is_number() && row["cached_before"].is_number()),
+            "{out}"
+        );
+        for method in ["blocking", "8_threads", "iouring_32", "pool_32", "nowait_32", "tokio_1", "mmap"] {
+            let is_there = methods(&json).contains(&method) || out.contains("io_uring");
+            assert!(is_there, "{method}");
+        }
+        assert!(json["findings"][0]["cell"].as_str().unwrap().contains(&format!(", {pages} % reads, ")));
+    }
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
 fn trees_are_walked_and_counted_under_every_model() {
     let dir = temp();
     for deed in ["walk", "stat"] {

@@ -192,6 +192,7 @@ mod tests {
             completion: Completion::Wait,
             direct: false,
             no_read_ahead: false,
+            read_percent: 0,
             seed: 1,
             generation: 1,
         };
