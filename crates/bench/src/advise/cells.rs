@@ -78,8 +78,11 @@ pub(super) fn candidates(cell: &Cell, cpus: usize) -> Vec<Arm> {
         }
         workload => arms(workload, &[]),
     };
+    // Advice names models; a hint is no model.
     let is_candidate = |arm: &Arm| {
-        arm.completion == Completion::Wait
+        let is_model = arm.hint.is_none();
+        is_model
+            && arm.completion == Completion::Wait
             && (arm.model != Some(Model::UringPolled) || cpus > CPUS_FEW)
             && (cell.workload != Workload::Write || arm.threads == 1 || arm.name == THREADED_WRITE_ARM)
     };

@@ -7,6 +7,7 @@
 mod barrier;
 mod block_order;
 mod copy;
+mod hint;
 mod io_loop;
 mod latency;
 mod model;
@@ -20,6 +21,7 @@ mod tree;
 
 pub use crate::workload::NULL;
 pub use copy::copy_of;
+pub use hint::CacheHint;
 pub(crate) use read_choice::ReadChoice;
 pub use spec::{SampleError, SampleSpec, arguments};
 
@@ -105,8 +107,8 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
         let errno = rustix::io::Errno::from_io_error(&error);
         errno.map_or_else(|| SampleError::io("open", &spec.path, error), |errno| spec.error("open", errno))
     })?;
-    if spec.no_read_ahead {
-        let advised = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
+    if let Some(advice) = spec.hint.advice() {
+        let advised = rustix::fs::fadvise(&file, 0, None, advice);
         advised
             .map_err(|errno| SampleError::io("advise the kernel of reads of", &spec.path, errno.into()))?;
     }

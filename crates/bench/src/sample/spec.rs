@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Errno, Model, Unavailable, Use};
 
+use super::hint::CacheHint;
 use super::read_choice::ReadChoice;
 use crate::Workload;
 use crate::error::os_error_text;
@@ -45,8 +46,8 @@ pub struct SampleSpec {
     pub completion: Completion,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// Whether the kernel is told not to read ahead (POSIX_FADV_RANDOM).
-    pub no_read_ahead: bool,
+    /// The hint for the page cache.
+    pub hint: CacheHint,
     /// The percentage of blocks that [`Workload::Mixed`] reads.
     pub read_percent: u8,
     /// The seed of the data pattern, of random orders and of the blocks that are read.
@@ -106,6 +107,15 @@ impl SampleSpec {
             _ if self.workload == Workload::Serve && self.direct => {
                 wrong("the server does not read with O_DIRECT")
             }
+            Self { hint, .. } if hint.is_of_calls() && self.model != Some(Model::Sync) => {
+                wrong("this advice is for the method sync")
+            }
+            Self { hint: CacheHint::WillNeed, .. } if self.workload != Workload::Read => {
+                wrong("the advice willneed is for read")
+            }
+            Self { direct: true, hint, .. } if !matches!(hint, CacheHint::Normal | CacheHint::Random) => {
+                refused("a hint is for the page cache, which O_DIRECT bypasses")
+            }
             Self { direct: true, model: Some(Model::Mmap), .. } => {
                 refused("a mapping is of the page cache, which O_DIRECT bypasses")
             }
@@ -118,7 +128,15 @@ impl SampleSpec {
 
     /// Converts the error `errno` of the action `action` on the file. With `O_DIRECT`, EINVAL says
     /// that the filesystem or the device does not support it, or not with this block (open(2)).
+    ///
+    /// With `RWF_DONTCACHE`, EOPNOTSUPP says that the kernel or the filesystem does not support the
+    /// flag; kernels before 4.6 have no flags (EINVAL).
     pub(super) fn error(&self, action: &'static str, errno: Errno) -> SampleError {
+        if self.hint == CacheHint::DontCache && matches!(errno, Errno::OPNOTSUPP | Errno::INVAL) {
+            let path = self.path.display();
+            let cause = "the kernel (from Linux 6.14) or the file system does not support RWF_DONTCACHE";
+            return SampleError::Refused(format!("cannot {action} '{path}' without caching it: {cause}"));
+        }
         if self.direct && errno == Errno::INVAL {
             let path = self.path.display();
             return SampleError::Refused(format!("cannot {action} '{path}' with O_DIRECT: Invalid argument"));
@@ -191,7 +209,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--batch", spec.batch.to_string()),
         ("--wait", wait.to_owned()),
         ("--direct", if spec.direct { "yes" } else { "no" }.to_owned()),
-        ("--advice", if spec.no_read_ahead { "random" } else { "normal" }.to_owned()),
+        ("--advice", spec.hint.name().to_owned()),
         ("--read", spec.read_percent.to_string()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use fathom_bench::Workload;
-use fathom_bench::sample::{NULL, SampleError, SampleSpec, execute};
+use fathom_bench::sample::{CacheHint, NULL, SampleError, SampleSpec, execute};
 use fathom_io::Model;
 use fathom_io::uring::Completion;
 
@@ -30,7 +30,8 @@ Takes one sample of a benchmark in this process and prints it as one line of key
   --batch N            operations that are submitted at once (1)
   --wait HOW           wait, spin or adaptive: how a ring waits for completions (wait)
   --direct YES_OR_NO   whether the page cache is bypassed (no)
-  --advice ADVICE      normal, or random: the kernel does not read ahead (normal)
+  --advice ADVICE      a hint for the page cache: normal, random (do not read ahead), sequential (read ahead further),
+                       willneed (read now, for a window ahead), or dontcache (keep no page; Linux 6.14) (normal)
   --read PERCENT       of mixed: the share of blocks that are read, and not written (70)
   --seed N             the seed of the data and of random orders (1)
   --generation N       the generation of the data (1)
@@ -84,7 +85,7 @@ fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
         batch: 1,
         completion: Completion::Wait,
         direct: false,
-        no_read_ahead: false,
+        hint: CacheHint::Normal,
         read_percent: 70,
         seed: 1,
         generation: 1,
@@ -117,7 +118,7 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
         "--batch" => spec.batch = count()?,
         "--wait" => spec.completion = completion(text).ok_or_else(refused)?,
         "--direct" => spec.direct = yes_or_no(text).ok_or_else(refused)?,
-        "--advice" => spec.no_read_ahead = advice(text).ok_or_else(refused)?,
+        "--advice" => spec.hint = text.and_then(CacheHint::named).ok_or_else(refused)?,
         "--read" => spec.read_percent = u8::try_from(number()?).map_err(|_| refused())?,
         "--seed" => spec.seed = number()?,
         "--generation" => spec.generation = number()?,
@@ -139,14 +140,6 @@ fn completion(word: Option<&str>) -> Option<Completion> {
         "wait" => Some(Completion::Wait),
         "spin" => Some(Completion::Spin),
         "adaptive" => Some(Completion::Adaptive),
-        _ => None,
-    }
-}
-
-fn advice(word: Option<&str>) -> Option<bool> {
-    match word? {
-        "random" => Some(true),
-        "normal" => Some(false),
         _ => None,
     }
 }

@@ -122,6 +122,9 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
+        "Arms called `blocking_...` differ from `blocking` in a hint for the page cache alone: `sequential` and `willneed` \
+         (POSIX_FADV_SEQUENTIAL, POSIX_FADV_WILLNEED for a window ahead of the reads) for `read`, `dontcache` (`RWF_DONTCACHE`, \
+         from Linux 6.14) for `read` and `random-write`, and with `--models sync` for `write`, `readahead` (none) for a cold `random-read`.",
         "`compare` reads two runs that `--json` has saved, and shows how much longer each arm takes in the second, with the interval \
          of the ratio.",
         "`advise` asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \

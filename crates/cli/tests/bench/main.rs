@@ -120,6 +120,36 @@ fn reading_is_certified_warm_and_cold() {
 }
 
 #[test]
+fn hints_for_the_page_cache_are_arms() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), "read --size 4M --blocks 2 --cache cold --models sync --json");
+    if status == Some(1) && err.contains("in memory") {
+        return support::skip("needs files on a disk");
+    }
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["verified"] == true && row["model"] == "sync"), "{out}");
+    let cached = |method: &str| {
+        let rows = rows.iter().filter(|row| row["method"] == method);
+        rows.filter_map(|row| row["cached_after"].as_f64()).collect::<Vec<f64>>()
+    };
+    assert!(!cached("blocking_sequential").is_empty() && !cached("blocking_willneed").is_empty(), "{out}");
+    let unavailable = json["unavailable"].as_array().unwrap();
+    let reason = unavailable.iter().find(|arm| arm["method"] == "blocking_dontcache");
+    match reason {
+        Some(arm) => assert!(arm["reason"].as_str().unwrap().contains("RWF_DONTCACHE"), "{arm}"),
+        None => assert!(cached("blocking_dontcache").iter().all(|share| *share < 0.2), "{out}"),
+    }
+    let (status, out, err) = run(dir.path(), &format!("read {SMALL} --direct --models sync --json"));
+    if status == Some(1) && err.contains("no sample counts") {
+        return support::skip("needs a filesystem with O_DIRECT");
+    }
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    assert_eq!(out.matches("a hint is for the page cache, which O_DIRECT bypasses").count(), 3, "{out}");
+}
+
+#[test]
 fn a_file_is_overwritten_in_random_order_under_every_model() {
     let dir = temp();
     let (status, out, err) = run(dir.path(), &format!("random-write {SMALL} --json"));
@@ -507,7 +537,10 @@ fn samples_have_the_columns_of_io_playground() {
     let (status, out, err) = run(dir.path(), &format!("write {SMALL} --models sync --csv=plain"));
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
-    assert!(!lines.is_empty() && lines.iter().all(|line| line.len() == 3 && line[0] == "blocking"), "{out}");
+    assert!(
+        !lines.is_empty() && lines.iter().all(|line| line.len() == 3 && line[0].starts_with("blocking")),
+        "{out}"
+    );
     assert!(lines.iter().all(|line| line[1].parse::<f64>().unwrap() > 0.0), "{out}");
     let (status, out, _) =
         run(dir.path(), &format!("write {SMALL} --models sync --csv=plain:out.csv --markdown"));
