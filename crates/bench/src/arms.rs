@@ -5,6 +5,7 @@ use fathom_io::uring::Completion;
 
 use crate::ArmName;
 use crate::lang::{self, Lang};
+use crate::sample::CacheHint;
 use crate::sample::serve::CONNECTIONS;
 use crate::workload::{CONTROL, NULL};
 use crate::{ArmNumbers, Workload};
@@ -29,8 +30,9 @@ pub struct Arm {
     pub batch: usize,
     /// The way of waiting for completions.
     pub completion: Completion,
-    /// Whether the kernel is told not to read ahead of random reads (POSIX_FADV_RANDOM).
-    pub no_read_ahead: bool,
+    /// The hint for the page cache that gives the arm its name; `None` for the usual one of the
+    /// cell.
+    pub hint: Option<CacheHint>,
 }
 
 /// The arm of random reads without a hint: the kernel reads ahead.
@@ -52,7 +54,7 @@ impl Arm {
             depth: 1,
             batch: 1,
             completion,
-            no_read_ahead: true,
+            hint: None,
         }
     }
 
@@ -82,7 +84,7 @@ impl Arm {
     /// Returns this arm as it is without a hint not to read ahead.
     #[must_use]
     pub fn with_read_ahead(&self) -> Self {
-        Self { name: READ_AHEAD.to_owned(), no_read_ahead: false, ..self.clone() }
+        Self { name: READ_AHEAD.to_owned(), hint: Some(CacheHint::Normal), ..self.clone() }
     }
 
     /// Returns whether this arm is the loop without its calls, whose time is no answer.
@@ -173,16 +175,32 @@ fn other_models() -> Vec<Arm> {
     ]
 }
 
-/// Returns the arms for reads: blocking, threads, and io_uring at increasing depths.
-fn reading() -> Vec<Arm> {
+/// Returns the arms of `workload` for reads, or for an existing file: blocking, threads, and
+/// io_uring at increasing depths.
+fn deepening(workload: Workload) -> Vec<Arm> {
     let mut arms = vec![Arm::new("blocking", Model::Sync)];
     for threads in [1, 8, 32, 128] {
-        arms.push(Arm::new(format!("{threads}_threads_pread"), Model::Threads(None)).with_threads(threads));
+        let name = format!("{threads}_threads{}", workload.call_suffix());
+        arms.push(Arm::new(name, Model::Threads(None)).with_threads(threads));
     }
     for depth in [1, 8, 32, 128] {
         arms.push(Arm::new(format!("iouring_{depth}"), Model::Uring(None)).with_depth(depth, depth.min(32)));
     }
     arms
+}
+
+/// Returns the arms of `workload` that differ from `blocking` in a hint for the page cache alone.
+fn hinted(workload: Workload) -> Vec<Arm> {
+    let hints: &[CacheHint] = match workload {
+        Workload::Read => &[CacheHint::Sequential, CacheHint::WillNeed, CacheHint::DontCache],
+        Workload::Write | Workload::RandomWrite => &[CacheHint::DontCache],
+        _ => &[],
+    };
+    let arm = |hint: &CacheHint| Arm {
+        hint: Some(*hint),
+        ..Arm::new(format!("blocking_{}", hint.name()), Model::Sync)
+    };
+    hints.iter().map(arm).collect()
 }
 
 /// Returns one arm of each model of a walk. The first is the baseline; it is called `blocking`, as
@@ -307,7 +325,9 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
 pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
     let usual = match workload {
         Workload::Write => published(),
-        Workload::Read | Workload::RandomRead => reading(),
+        Workload::Read | Workload::RandomRead | Workload::RandomWrite | Workload::Mixed => {
+            deepening(workload)
+        }
         Workload::Walk | Workload::Stat => walking(),
         Workload::SmallFiles => small_files(),
         Workload::Serve => serving(),
@@ -323,7 +343,7 @@ pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
         _ if of_bytes => other_models(),
         _ => Vec::new(),
     };
-    let all = usual.iter().cloned().chain(other_models).filter(alone);
+    let all = usual.iter().cloned().chain(hinted(workload)).chain(other_models).filter(alone);
     if models.is_empty() {
         let usual_names: Vec<&str> = usual.iter().map(|arm| arm.name.as_str()).collect();
         let more = if matches!(workload, Workload::Write | Workload::SmallFiles) { 0 } else { usize::MAX };
@@ -367,6 +387,8 @@ mod tests {
                 Workload::Write,
                 Workload::Read,
                 Workload::RandomRead,
+                Workload::RandomWrite,
+                Workload::Mixed,
                 Workload::Walk,
                 Workload::Stat,
                 Workload::SmallFiles,
@@ -419,6 +441,18 @@ mod tests {
     }
 
     #[test]
+    fn hints_are_arms_of_blocking_calls() {
+        let hinted = ["blocking", "blocking_sequential", "blocking_willneed", "blocking_dontcache"];
+        assert_eq!(names(Workload::Read, &[Model::Sync]), hinted);
+        assert!(hinted.iter().all(|name| names(Workload::Read, &[]).iter().any(|known| known == name)));
+        // The published comparison has none.
+        assert_eq!(names(Workload::Write, &[Model::Sync]), ["blocking", "blocking_dontcache"]);
+        assert_eq!(names(Workload::RandomRead, &[Model::Sync]), ["blocking"]);
+        let advised = |arm: &Arm| arm.hint == Some(CacheHint::WillNeed) && arm.threads == 1;
+        assert_eq!(arms(Workload::Read, &[]).into_iter().filter(advised).count(), 1);
+    }
+
+    #[test]
     fn serving_has_one_arm_of_each_model() {
         assert_eq!(
             names(Workload::Serve, &[]),
@@ -445,6 +479,8 @@ mod tests {
             Workload::Write,
             Workload::Read,
             Workload::RandomRead,
+            Workload::RandomWrite,
+            Workload::Mixed,
             Workload::AppendSync,
             Workload::SmallFiles,
             Workload::Serve,

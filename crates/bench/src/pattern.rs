@@ -5,6 +5,9 @@
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
+/// The generation of a file that samples overwrite, before the first sample. Blocks that a mixed
+/// workload reads keep it.
+pub const BASE_GENERATION: u64 = 0;
 /// Bytes of the stamp: a 64-bit offset and a 64-bit generation, little-endian.
 const STAMP_BYTES: usize = 16;
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// `write`, `read`, `append-sync`, `random-read`, `stat`, `walk`, `small-files`, `serve`,
-    /// `copy`, or `run` for a command of the user's own.
+    /// `write`, `read`, `append-sync`, `random-read`, `random-write`, `mixed`, `stat`, `walk`,
+    /// `small-files`, `serve`, `copy`, or `run` for a command of the user's own.
     pub workload: String,
     /// `rust`, `c`, `cpp`, `go`, `java`, `node`, `python`, `rust-crates`, `zig`, `control` for a
     /// program that is not part of this project, or `command` for a command of the user's own.

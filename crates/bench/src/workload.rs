@@ -16,6 +16,10 @@ pub enum Workload {
     Read,
     /// Reads each block once, in random order.
     RandomRead,
+    /// Overwrites each block of an existing file once, in random order.
+    RandomWrite,
+    /// Reads some blocks of an existing file and overwrites the others, each once, in random order.
+    Mixed,
     /// Appends blocks, each followed by an fdatasync before the next.
     AppendSync,
     /// Reads all names of a tree.
@@ -32,10 +36,12 @@ pub enum Workload {
 
 impl Workload {
     /// All workloads.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Write,
         Self::Read,
         Self::RandomRead,
+        Self::RandomWrite,
+        Self::Mixed,
         Self::AppendSync,
         Self::Walk,
         Self::Stat,
@@ -44,10 +50,32 @@ impl Workload {
         Self::Copy,
     ];
 
-    /// Returns whether the workload writes the file.
+    /// Returns whether the workload writes the file, or parts of it.
     #[must_use]
     pub fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::AppendSync)
+        matches!(self, Self::Write | Self::AppendSync | Self::RandomWrite | Self::Mixed)
+    }
+
+    /// Returns whether the workload reads files or trees, or parts of them.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        !matches!(self, Self::Write | Self::AppendSync | Self::RandomWrite)
+    }
+
+    /// Returns whether the workload writes to an existing file.
+    #[must_use]
+    pub fn overwrites(self) -> bool {
+        matches!(self, Self::RandomWrite | Self::Mixed)
+    }
+
+    /// Returns whether a sample creates the file, or truncates it.
+    pub(crate) fn creates(self) -> bool {
+        self.writes() && !self.overwrites()
+    }
+
+    /// Returns whether the blocks are in random order.
+    pub(crate) fn is_random(self) -> bool {
+        matches!(self, Self::RandomRead | Self::RandomWrite | Self::Mixed)
     }
 
     /// Returns whether the workload walks a tree.
@@ -67,7 +95,12 @@ impl Workload {
     pub fn wanted(self) -> Use {
         match self {
             Self::Walk | Self::Stat => Use::Metadata,
-            Self::Write | Self::Read | Self::RandomRead | Self::AppendSync => Use::Ranges,
+            Self::Write
+            | Self::Read
+            | Self::RandomRead
+            | Self::RandomWrite
+            | Self::Mixed
+            | Self::AppendSync => Use::Ranges,
             Self::SmallFiles => Use::SmallFiles,
             Self::Serve => Use::Serve,
             Self::Copy => Use::Copy,
@@ -77,7 +110,7 @@ impl Workload {
     /// Returns the end of the names of arms with threads: the call that each of them makes.
     pub(crate) fn call_suffix(self) -> &'static str {
         match self {
-            Self::Write | Self::AppendSync => "_pwrite",
+            Self::Write | Self::RandomWrite | Self::AppendSync => "_pwrite",
             Self::Read | Self::RandomRead => "_pread",
             _ => "",
         }
@@ -90,6 +123,8 @@ impl Workload {
             Self::Write => "write",
             Self::Read => "read",
             Self::RandomRead => "random-read",
+            Self::RandomWrite => "random-write",
+            Self::Mixed => "mixed",
             Self::AppendSync => "append-sync",
             Self::Walk => "walk",
             Self::Stat => "stat",

@@ -18,11 +18,12 @@ pub(super) struct BlockOrder {
 /// Longest precomputed permutation: 4 MiB of `u32`.
 const LIST_MAX: u64 = 1 << 20;
 
-/// A permutation of the integers of some bit width. Each step is invertible (Kensler 2013,
-/// Correlated Multi-Jittered Sampling, uses other steps). It runs within the timed loop, so it is
-/// limited to four multiplications.
+/// A permutation of the integers below a number. Each step is an invertible function on a
+/// power-of-two range (Kensler 2013, Correlated Multi-Jittered Sampling, uses other steps). It runs
+/// within the timed loop, so it is limited to four multiplications.
 #[derive(Clone, Debug)]
-struct Permutation {
+pub(super) struct Permutation {
+    count: u64,
     /// The addend and the odd factor of each round.
     rounds: [(u64, u64); 4],
     mask: u64,
@@ -30,16 +31,27 @@ struct Permutation {
 }
 
 impl Permutation {
-    /// Permutes a power-of-two range that contains the integers below `count`.
-    fn new(count: u64, seed: u64) -> Self {
+    /// Permutes the integers below `count` by `seed`.
+    pub(super) fn new(count: u64, seed: u64) -> Self {
         let bits = 64 - (count.max(2) - 1).leading_zeros();
         let mut random = Random::new(seed);
         let rounds = [(); 4].map(|()| (random.bits(), random.bits() | 1));
-        Self { rounds, mask: u64::MAX >> (64 - bits), shift: (bits / 3).max(1) }
+        Self { count, rounds, mask: u64::MAX >> (64 - bits), shift: (bits / 3).max(1) }
+    }
+
+    /// Returns the image of `index`, which is below the count. Applies the function repeatedly
+    /// until its result is in range (cycle walking, Black and Rogaway 2002).
+    #[inline]
+    pub(super) fn image(&self, index: u64) -> u64 {
+        let mut image = self.image_in_range(index);
+        while image >= self.count {
+            image = self.image_in_range(image);
+        }
+        image
     }
 
     #[inline]
-    fn image(&self, mut index: u64) -> u64 {
+    fn image_in_range(&self, mut index: u64) -> u64 {
         for (addend, factor) in self.rounds {
             index = index.wrapping_add(addend).wrapping_mul(factor) & self.mask;
             index ^= index >> self.shift;
@@ -55,21 +67,9 @@ impl BlockOrder {
         let shuffle = seed.map(|seed| Permutation::new(count, seed));
         let mut order = Self { blocks, next: 0, shuffle, list: Vec::new() };
         if let Some(shuffle) = order.shuffle.as_ref().filter(|_| count <= LIST_MAX) {
-            order.list = (0..count).map(|index| order.shuffled(index, shuffle) as u32).collect();
+            order.list = (0..count).map(|index| shuffle.image(index) as u32).collect();
         }
         order
-    }
-
-    /// Applies the permutation repeatedly until the result is in range (cycle walking, Black and
-    /// Rogaway 2002).
-    #[inline]
-    fn shuffled(&self, index: u64, shuffle: &Permutation) -> u64 {
-        let count = self.blocks.end - self.blocks.start;
-        let mut image = shuffle.image(index);
-        while image >= count {
-            image = shuffle.image(image);
-        }
-        image
     }
 }
 
@@ -87,7 +87,7 @@ impl Iterator for BlockOrder {
             None => index,
             Some(shuffle) => match self.list.get(index as usize) {
                 Some(place) => (*place).into(),
-                None => self.shuffled(index, shuffle),
+                None => shuffle.image(index),
             },
         };
         Some(self.blocks.start + place)

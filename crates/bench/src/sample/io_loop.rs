@@ -13,10 +13,11 @@ use super::barrier::StartBarrier;
 use super::block_order::BlockOrder;
 use super::latency::LatencySampler;
 use super::model::{self, ModelVisitor};
+use super::op_kinds::{FreeOps, OpKinds};
 use super::spec::{SampleError, SampleSpec};
 use crate::Workload;
 use crate::lang::Measurement;
-use crate::pattern::{PAGE_BYTES, Pattern};
+use crate::pattern::{BASE_GENERATION, PAGE_BYTES, Pattern};
 
 /// Totals of a thread, or the sum over threads.
 #[derive(Debug, Default)]
@@ -142,17 +143,22 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
         let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
         // No more buffers than blocks: 128 of 1 MiB for each of 100 threads would be 13 GB.
         let blocks = usize::try_from(job.blocks().end - job.blocks().start).unwrap_or(usize::MAX);
+        let depth = model.depth().min(blocks);
+        let kinds = OpKinds::of(spec);
         let buffers = model
-            .buffers(model.depth().min(blocks), spec.block)
+            .buffers(depth * kinds.count(), spec.block)
             .map_err(|errno| failed("register memory for", errno))?;
-        let kind = if spec.workload.writes() { OpKind::Write } else { OpKind::Read };
-        let free = buffers.into_iter().map(|buffer| Op::new(kind, file, 0, buffer)).collect();
+        let free = FreeOps::new(buffers, depth, &kinds, file);
         let pattern = Pattern::new(spec.seed, spec.generation);
+        let read_pattern = match kinds {
+            OpKinds::One(_) => pattern.clone(),
+            OpKinds::Mixed(_) => Pattern::new(spec.seed, BASE_GENERATION),
+        };
         let latencies = LatencySampler::new(spec.workload == Workload::AppendSync);
-        let order =
-            BlockOrder::new(job.blocks(), (spec.workload == Workload::RandomRead).then_some(spec.seed));
+        let order = BlockOrder::new(job.blocks(), spec.workload.is_random().then_some(spec.seed));
         let count = job.count;
-        let mut io_loop = IoLoop { spec, kind, pattern, order, free, in_flight: 0, count, latencies };
+        let mut io_loop =
+            IoLoop { spec, kinds, pattern, read_pattern, order, free, depth, in_flight: 0, count, latencies };
         io_loop.prepare();
         *arrived = true;
         if !job.barrier.arrive() {
@@ -167,13 +173,15 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
 
 struct IoLoop<'a> {
     spec: &'a SampleSpec,
-    kind: OpKind,
+    kinds: OpKinds,
+    /// The content that is written.
     pattern: Pattern,
+    /// The content that is read.
+    read_pattern: Pattern,
     order: BlockOrder,
-    /// Completed operations, reused for further blocks: the loop does not allocate while the clock
-    /// runs.
-    #[expect(clippy::vec_box, reason = "models take an operation as the pointer that it is kept as")]
-    free: Vec<Box<Op>>,
+    free: FreeOps,
+    /// Limit of operations in flight, and number of free operations of each kind at the start.
+    depth: usize,
     in_flight: usize,
     count: &'a InFlightCount,
     latencies: LatencySampler,
@@ -183,9 +191,7 @@ impl IoLoop<'_> {
     /// Fills the write buffers before the clock starts. If blocks are multiples of a page, the loop
     /// only rewrites the stamps.
     fn prepare(&mut self) {
-        if self.spec.workload.writes() {
-            self.free.iter_mut().for_each(|op| self.pattern.fill(0, &mut op.buffer));
-        }
+        self.free.writes.iter_mut().for_each(|op| self.pattern.fill(0, &mut op.buffer));
     }
 
     #[inline]
@@ -217,25 +223,26 @@ impl IoLoop<'_> {
         self.in_flight += 1;
     }
 
-    /// Returns the operation for the next block, if a buffer is free.
+    /// Returns the operation for the next block, if fewer than `depth` are in flight.
     #[inline(always)]
     fn next(&mut self) -> Option<Box<Op>> {
-        if self.free.is_empty() {
+        if self.in_flight == self.depth {
             return None;
         }
         let block = self.order.next()?;
-        let mut op = self.free.pop()?;
+        let kind = self.kinds.of_block(block);
+        let mut op = self.free.of(kind).pop()?;
         let SampleSpec { block: bytes, size, .. } = *self.spec;
         let offset = block * bytes as u64;
         let len = bytes.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
-        if self.kind == OpKind::Write {
+        if kind == OpKind::Write {
             if bytes.is_multiple_of(PAGE_BYTES) {
                 self.pattern.stamp(offset, &mut op.buffer);
             } else {
                 self.pattern.fill(offset, &mut op.buffer);
             }
         }
-        (op.kind, op.offset, op.start, op.end, op.tag) = (self.kind, offset, 0, len, block);
+        (op.kind, op.offset, op.start, op.end, op.tag) = (kind, offset, 0, len, block);
         Some(op)
     }
 
@@ -247,9 +254,14 @@ impl IoLoop<'_> {
         totals: &mut IoTotals,
     ) -> Result<(), SampleError> {
         let workload = self.spec.workload;
-        let verb = if workload.writes() { "write" } else { "read" };
-        let moved = done.result().map_err(|errno| self.spec.error(verb, errno))?;
+        let result = done.result();
         let mut op = done.into_op();
+        let verb = match op.kind {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            _ => "sync",
+        };
+        let moved = result.map_err(|errno| self.spec.error(verb, errno))?;
         if op.kind != OpKind::SyncData {
             if moved == 0 {
                 let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
@@ -267,12 +279,12 @@ impl IoLoop<'_> {
             }
         }
         self.latencies.end(op.tag);
-        if !workload.writes() {
+        if op.kind == OpKind::Read {
             let start = op.offset - op.end as u64;
-            let stamps = self.pattern.check_stamps(start, &op.buffer[..op.end]);
+            let stamps = self.read_pattern.check_stamps(start, &op.buffer[..op.end]);
             totals.pages_ok += stamps.map_err(|page| SampleError::Wrong(self.spec.path.clone(), page))?;
         }
-        self.free.push(op);
+        self.free.of(op.kind).push(op);
         Ok(())
     }
 }

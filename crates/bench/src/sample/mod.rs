@@ -7,10 +7,13 @@
 mod barrier;
 mod block_order;
 mod copy;
+mod hint;
 mod io_loop;
 mod latency;
 mod model;
 mod null;
+mod op_kinds;
+mod read_choice;
 pub(crate) mod serve;
 pub(crate) mod small_files;
 mod spec;
@@ -18,6 +21,8 @@ mod tree;
 
 pub use crate::workload::NULL;
 pub use copy::copy_of;
+pub use hint::CacheHint;
+pub(crate) use read_choice::ReadChoice;
 pub use spec::{SampleError, SampleSpec, arguments};
 
 use std::fs::{File, OpenOptions};
@@ -90,9 +95,10 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
 fn open(spec: &SampleSpec) -> Result<File, SampleError> {
     let mut options = OpenOptions::new();
     // A writable shared mapping requires a file that is open for reading (mmap(2)).
-    options.read(!spec.workload.writes() || spec.model == Some(Model::Mmap));
+    options.read(spec.workload.reads() || spec.model == Some(Model::Mmap));
     if spec.workload.writes() {
-        options.write(true).create(true).truncate(true);
+        let creates = spec.workload.creates();
+        options.write(true).create(creates).truncate(creates);
     }
     if spec.direct {
         options.custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed());
@@ -101,12 +107,12 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
         let errno = rustix::io::Errno::from_io_error(&error);
         errno.map_or_else(|| SampleError::io("open", &spec.path, error), |errno| spec.error("open", errno))
     })?;
-    if spec.no_read_ahead {
-        let advised = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
+    if let Some(advice) = spec.hint.advice() {
+        let advised = rustix::fs::fadvise(&file, 0, None, advice);
         advised
             .map_err(|errno| SampleError::io("advise the kernel of reads of", &spec.path, errno.into()))?;
     }
-    if spec.workload.writes() && spec.model == Some(Model::Mmap) {
+    if spec.workload.creates() && spec.model == Some(Model::Mmap) {
         // A mapping does not extend the file, so the blocks are allocated before the clock starts.
         let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, spec.size);
         allocated.map_err(|errno| SampleError::io("allocate", &spec.path, errno.into()))?;

@@ -4,6 +4,7 @@ use fathom_io::data::{BlockingData, Data, Mapped, NativeData, Nowait, Pool, Posi
 use fathom_io::uring::{Ring, RingOptions};
 use fathom_io::{Model, Unavailable};
 
+use super::hint::{CacheHint, HintedCalls};
 use super::null::NullModel;
 use super::spec::SampleSpec;
 use crate::pattern::Pattern;
@@ -28,6 +29,9 @@ pub(super) fn build_and_visit<W: ModelVisitor>(
         return Ok(visitor.visit(NullModel::new(Pattern::new(spec.seed, spec.generation))));
     };
     Ok(match model {
+        Model::Sync if spec.hint.is_of_calls() => {
+            visitor.visit(BlockingData::new(HintedCalls::new(spec.hint), Position::Explicit))
+        }
         Model::Sync => visitor.visit(BlockingData::new(NativeData, Position::Own)),
         Model::Threads(_) => visitor.visit(BlockingData::new(NativeData, Position::Explicit)),
         Model::Uring(_) => visitor.visit(Ring::new(ring)?),
@@ -36,7 +40,7 @@ pub(super) fn build_and_visit<W: ModelVisitor>(
         Model::Pool => visitor.visit(pool()?),
         Model::Nowait => visitor.visit(Nowait::new(pool()?)),
         Model::Tokio => visitor.visit(TokioFile::new(depth)?),
-        Model::Mmap if spec.no_read_ahead => visitor.visit(Mapped::random()),
+        Model::Mmap if spec.hint == CacheHint::Random => visitor.visit(Mapped::random()),
         Model::Mmap => visitor.visit(Mapped::default()),
         _ => unreachable!("a specification that was checked has a model that moves bytes of a file"),
     })

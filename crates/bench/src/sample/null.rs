@@ -66,7 +66,7 @@ mod tests {
     use fathom_io::uring::Completion;
 
     use crate::Workload;
-    use crate::sample::{SampleSpec, execute};
+    use crate::sample::{CacheHint, SampleSpec, execute};
 
     #[test]
     fn the_null_model_runs_the_loop_without_system_calls() {
@@ -87,7 +87,8 @@ mod tests {
                 batch,
                 completion,
                 direct,
-                no_read_ahead: false,
+                hint: CacheHint::Normal,
+                read_percent: 0,
                 seed,
                 generation,
             };

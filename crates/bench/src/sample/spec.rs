@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Errno, Model, Unavailable, Use};
 
+use super::hint::CacheHint;
+use super::read_choice::ReadChoice;
 use crate::Workload;
 use crate::error::os_error_text;
 use crate::workload::NULL;
 
 /// Returns whether samples of `workload` can use `model`; `None` stands for the loop without I/O
-/// calls.
+/// calls, whose reads return the generation that its writes have.
 fn supports(model: Option<Model>, workload: Workload) -> bool {
     match model {
-        None => workload.wanted() == Use::Ranges,
+        None => workload.wanted() == Use::Ranges && workload != Workload::Mixed,
         Some(model) => model.has(workload.wanted()),
     }
 }
@@ -44,9 +46,11 @@ pub struct SampleSpec {
     pub completion: Completion,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// Whether the kernel is told not to read ahead (POSIX_FADV_RANDOM).
-    pub no_read_ahead: bool,
-    /// The seed of the data pattern and of random orders.
+    /// The hint for the page cache.
+    pub hint: CacheHint,
+    /// The percentage of blocks that [`Workload::Mixed`] reads.
+    pub read_percent: u8,
+    /// The seed of the data pattern, of random orders and of the blocks that are read.
     pub seed: u64,
     /// The generation of the data pattern.
     pub generation: u64,
@@ -64,6 +68,13 @@ impl SampleSpec {
     /// Returns the number of blocks of the file.
     pub(super) fn blocks(&self) -> u64 {
         self.size.div_ceil(self.block as u64)
+    }
+
+    /// Returns the choice between reading and writing each block; `None` if all blocks have the
+    /// same operation.
+    pub(super) fn read_choice(&self) -> Option<ReadChoice> {
+        let is_mixed = self.workload == Workload::Mixed;
+        is_mixed.then(|| ReadChoice::new(self.blocks(), self.read_percent, self.seed))
     }
 
     /// Checks that the parameters are valid and consistent.
@@ -84,6 +95,7 @@ impl SampleSpec {
             Self { threads, depth, .. } if (*threads).max(*depth) > Model::COUNT_MAX => {
                 wrong("threads and depth are at most 4096")
             }
+            Self { read_percent: 101.., .. } => wrong("the percentage of reads is at most 100"),
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {
                 wrong("with O_DIRECT, size and block must be multiples of 512")
             }
@@ -94,6 +106,15 @@ impl SampleSpec {
             _ if self.workload == Workload::Serve && self.threads > 1 => wrong("the server has one thread"),
             _ if self.workload == Workload::Serve && self.direct => {
                 wrong("the server does not read with O_DIRECT")
+            }
+            Self { hint, .. } if hint.is_of_calls() && self.model != Some(Model::Sync) => {
+                wrong("this advice is for the method sync")
+            }
+            Self { hint: CacheHint::WillNeed, .. } if self.workload != Workload::Read => {
+                wrong("the advice willneed is for read")
+            }
+            Self { direct: true, hint, .. } if !matches!(hint, CacheHint::Normal | CacheHint::Random) => {
+                refused("a hint is for the page cache, which O_DIRECT bypasses")
             }
             Self { direct: true, model: Some(Model::Mmap), .. } => {
                 refused("a mapping is of the page cache, which O_DIRECT bypasses")
@@ -107,7 +128,15 @@ impl SampleSpec {
 
     /// Converts the error `errno` of the action `action` on the file. With `O_DIRECT`, EINVAL says
     /// that the filesystem or the device does not support it, or not with this block (open(2)).
+    ///
+    /// With `RWF_DONTCACHE`, EOPNOTSUPP says that the kernel or the filesystem does not support the
+    /// flag; kernels before 4.6 have no flags (EINVAL).
     pub(super) fn error(&self, action: &'static str, errno: Errno) -> SampleError {
+        if self.hint == CacheHint::DontCache && matches!(errno, Errno::OPNOTSUPP | Errno::INVAL) {
+            let path = self.path.display();
+            let cause = "the kernel (from Linux 6.14) or the file system does not support RWF_DONTCACHE";
+            return SampleError::Refused(format!("cannot {action} '{path}' without caching it: {cause}"));
+        }
         if self.direct && errno == Errno::INVAL {
             let path = self.path.display();
             return SampleError::Refused(format!("cannot {action} '{path}' with O_DIRECT: Invalid argument"));
@@ -180,7 +209,8 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--batch", spec.batch.to_string()),
         ("--wait", wait.to_owned()),
         ("--direct", if spec.direct { "yes" } else { "no" }.to_owned()),
-        ("--advice", if spec.no_read_ahead { "random" } else { "normal" }.to_owned()),
+        ("--advice", spec.hint.name().to_owned()),
+        ("--read", spec.read_percent.to_string()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),
     ];

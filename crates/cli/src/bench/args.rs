@@ -29,6 +29,8 @@ const SIZE_MAX: i128 = i64::MAX as i128;
 const FILES_MAX: u64 = 100_000_000;
 /// The default number of repetitions of a validation.
 const BLOCKS_VALIDATE: u32 = 7;
+/// The percentage of blocks that `mixed` reads by default.
+const READ_PERCENT: u8 = 70;
 /// The maximum number of repetitions.
 const BLOCKS_MAX: u64 = 10_000;
 
@@ -85,6 +87,8 @@ pub(crate) struct BenchArgs {
     pub(crate) files: u64,
     pub(crate) direct: bool,
     pub(crate) sync: bool,
+    /// The percentage of blocks that `mixed` reads.
+    pub(crate) read_percent: u8,
     /// In the order in which they are run.
     pub(crate) caches: Vec<CacheState>,
     pub(crate) blocks: u32,
@@ -142,6 +146,7 @@ struct BenchParser {
     files: Option<u64>,
     direct: bool,
     sync: bool,
+    read_percent: Option<u8>,
     cache: Option<CacheState>,
     blocks: Option<u32>,
     seed: Option<u64>,
@@ -180,6 +185,7 @@ impl BenchParser {
             BenchOption::Files => self.files = Some(size(value, name)?),
             BenchOption::Direct => self.direct = true,
             BenchOption::Sync => self.sync = true,
+            BenchOption::Read => self.read_percent = Some(share_of_reads(value, name, charset)?),
             BenchOption::Cache => {
                 let cache =
                     |word: &[u8]| value::one_of(word, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
@@ -315,6 +321,7 @@ impl BenchParser {
             (self.files.is_some(), "--files"),
             (self.direct, "--direct"),
             (self.sync, "--sync"),
+            (self.read_percent.is_some(), "--read"),
             (self.cache.is_some(), "--cache"),
         ]
     }
@@ -347,14 +354,18 @@ impl BenchParser {
         if self.validate || self.quick || self.time.is_some() || self.save.is_some() {
             return Err(b"--validate, --quick, --time and --save are for advise".to_vec());
         }
-        if deed.writes() && self.cache.is_some() {
+        if !deed.reads() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        let in_rust_alone = deed.is_of_small_files() || deed == Workload::Copy;
+        if deed != Workload::Mixed && self.read_percent.is_some() {
+            return Err(b"--read is for mixed".to_vec());
+        }
+        let has_one_file = !deed.is_of_small_files() && deed != Workload::Copy;
+        let in_rust_alone = !has_one_file || deed.overwrites();
         if in_rust_alone && !self.langs.is_empty() {
             return Err(b"--lang is not for this workload".to_vec());
         }
-        if (in_rust_alone || deed.is_of_tree()) && (self.direct || self.sync) {
+        if (!has_one_file || deed.is_of_tree()) && (self.direct || self.sync) {
             return Err(b"--direct and --sync are not for this workload".to_vec());
         }
         if self.numbers.is_given() && matches!(deed, Workload::AppendSync | Workload::Copy | Workload::Serve)
@@ -374,7 +385,7 @@ impl BenchParser {
         let caches = match self.cache {
             // For a copy, the written data matter more than the cache state of the source.
             None if deed == Workload::Copy => vec![CacheState::Warm],
-            _ if deed.writes() || self.direct => vec![CacheState::Any],
+            _ if !deed.reads() || self.direct => vec![CacheState::Any],
             None => vec![CacheState::Warm, CacheState::Cold],
             Some(cache) => vec![cache],
         };
@@ -388,6 +399,7 @@ impl BenchParser {
             files: self.files.unwrap_or(100_000).min(FILES_MAX),
             direct: self.direct,
             sync: self.sync,
+            read_percent: self.read_percent.unwrap_or(READ_PERCENT),
             caches,
             blocks: self.blocks.unwrap_or(10),
             seed: self.seed,
@@ -406,9 +418,8 @@ fn default_block(deed: Workload) -> u64 {
 fn default_size(deed: Workload) -> u64 {
     match deed {
         Workload::AppendSync => 4 << 20,
-        Workload::RandomRead => 256 << 20,
+        Workload::RandomRead | Workload::RandomWrite | Workload::Mixed | Workload::Copy => 256 << 20,
         Workload::SmallFiles | Workload::Serve => 40 << 20,
-        Workload::Copy => 256 << 20,
         Workload::Write | Workload::Read | Workload::Walk | Workload::Stat => 1 << 30,
     }
 }
@@ -444,6 +455,17 @@ fn percent(value: &[u8], name: &str, charset: Charset) -> Result<f64, Vec<u8>> {
     share.filter(|share| share.is_finite()).ok_or_else(|| {
         let given = quote(value, charset);
         [b"invalid argument ", &given[..], b" for '", name.as_bytes(), b"': a percentage, such as 5%"]
+            .concat()
+    })
+}
+
+/// Parses a percentage of the blocks, with or without its sign.
+fn share_of_reads(value: &[u8], name: &str, charset: Charset) -> Result<u8, Vec<u8>> {
+    let digits = value.strip_suffix(b"%").unwrap_or(value);
+    let percent = whole(digits, name).ok().filter(|percent| *percent <= 100);
+    percent.and_then(|percent| u8::try_from(percent).ok()).ok_or_else(|| {
+        let given = quote(value, charset);
+        [b"invalid argument ", &given[..], b" for '", name.as_bytes(), b"': a percentage, from 0 to 100"]
             .concat()
     })
 }

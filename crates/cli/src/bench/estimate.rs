@@ -59,17 +59,20 @@ fn sample_seconds(cell: &Cell, arm: &Arm) -> f64 {
     let in_flight = ((arm.threads * arm.depth) as f64).min(DISK_READS_MAX);
     let memory = cell.size as f64 / MEMORY_BYTES_PER_S;
     let disk = cell.size as f64 / DISK_BYTES_PER_S;
+    let random_reads = if waits { ops * DISK_READ_S / in_flight } else { 2.0 * memory };
+    // The written bytes go to the disk before the next sample, and are read back.
+    let writes = 2.0 * memory + disk;
+    let share = f64::from(cell.read_percent) / 100.0;
     SAMPLE_S
         + match cell.workload {
             Workload::Walk | Workload::Stat => {
                 cell.files as f64 * if waits { ENTRY_COLD_S } else { ENTRY_WARM_S }
             }
             Workload::AppendSync => ops * DISK_SYNC_S,
-            // The written bytes go to the disk before the next sample, and are read back.
-            Workload::Write | Workload::Copy => 2.0 * memory + disk,
-            _ if waits && cell.workload == Workload::Read => disk,
-            _ if waits => ops * DISK_READ_S / in_flight,
-            _ => 2.0 * memory,
+            Workload::Write | Workload::RandomWrite | Workload::Copy => writes,
+            Workload::Mixed => share * random_reads + (1.0 - share) * writes,
+            Workload::Read if waits => disk,
+            _ => random_reads,
         }
 }
 
@@ -99,6 +102,7 @@ mod tests {
             direct: false,
             sync: false,
             cache,
+            read_percent: 70,
             seed: 1,
         };
         let of = |cell: &Cell| {

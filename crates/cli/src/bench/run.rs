@@ -173,7 +173,7 @@ fn check_room(args: &BenchArgs, room: &Capacity) -> Result<Vec<String>, String> 
     room.check(&cell.demand()).map_err(|why| format!("no room in '{path}': {why}"))?;
     let is_file = !args.deed.is_of_tree();
     let is_warm = args.caches.contains(&CacheState::Warm);
-    Ok(if is_file { room.notes(args.size, args.deed.writes(), is_warm) } else { Vec::new() })
+    Ok(if is_file { room.notes(args.size, cell.bytes_written(), is_warm) } else { Vec::new() })
 }
 
 /// Moves the arms whose buffers do not fit into memory from `arms` to those that are unavailable.
@@ -195,8 +195,8 @@ fn leave_out_what_lacks_memory(args: &BenchArgs, room: &Capacity, arms: &mut Vec
 }
 
 fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
-    let BenchArgs { deed, size, block, files, direct, sync, .. } = *args;
-    Cell { workload: deed, size, block, files, direct, sync, cache, seed }
+    let BenchArgs { deed, size, block, files, direct, sync, read_percent, .. } = *args;
+    Cell { workload: deed, size, block, files, direct, sync, cache, read_percent, seed }
 }
 
 pub(super) fn error_text(error: &std::io::Error) -> String {

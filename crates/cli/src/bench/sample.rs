@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use fathom_bench::Workload;
-use fathom_bench::sample::{NULL, SampleError, SampleSpec, execute};
+use fathom_bench::sample::{CacheHint, NULL, SampleError, SampleSpec, execute};
 use fathom_io::Model;
 use fathom_io::uring::Completion;
 
@@ -18,9 +18,11 @@ Usage: fathom bench sample --op OP --method METHOD --path PATH --size BYTES --bl
    or: fathom bench sample --list
 Takes one sample of a benchmark in this process and prints it as one line of key=value, separated by tabs.
 
-  --op OP              write, read, random-read, append-sync, walk, stat, small-files, serve or copy
+  --op OP              write, read, random-read, random-write, mixed, append-sync, walk, stat, small-files, serve
+                       or copy
   --method METHOD      an I/O model of --list, or null: the loop without its calls
-  --path PATH          the file, which write and append-sync create or truncate, or the directory of a tree
+  --path PATH          the file, which write and append-sync create or truncate and random-write and mixed overwrite,
+                       or the directory of a tree
   --size BYTES         the size of the file
   --block BYTES        the size of one operation
   --threads N          threads with a partition each (1)
@@ -28,14 +30,16 @@ Takes one sample of a benchmark in this process and prints it as one line of key
   --batch N            operations that are submitted at once (1)
   --wait HOW           wait, spin or adaptive: how a ring waits for completions (wait)
   --direct YES_OR_NO   whether the page cache is bypassed (no)
-  --advice ADVICE      normal, or random: the kernel does not read ahead (normal)
+  --advice ADVICE      a hint for the page cache: normal, random (do not read ahead), sequential (read ahead further),
+                       willneed (read now, for a window ahead), or dontcache (keep no page; Linux 6.14) (normal)
+  --read PERCENT       of mixed: the share of blocks that are read, and not written (70)
   --seed N             the seed of the data and of random orders (1)
   --generation N       the generation of the data (1)
   --list               print the methods, and exit
   --help               print this help, and exit
 
 Files that are read must hold the data pattern of playground/README.md, as write leaves it with the same seed
-and generation. Exit status: 0, 1 if an operation failed, 2 for a wrong command line, 3 if the method cannot run here.
+and generation; the blocks that mixed reads have generation 0. Exit status: 0, 1 if an operation failed, 2 for a wrong command line, 3 if the method cannot run here.
 
 Example:
   fathom bench sample --op write --method sync --path out.bin --size 1048576 --block 4096
@@ -81,7 +85,8 @@ fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
         batch: 1,
         completion: Completion::Wait,
         direct: false,
-        no_read_ahead: false,
+        hint: CacheHint::Normal,
+        read_percent: 70,
         seed: 1,
         generation: 1,
     };
@@ -113,7 +118,8 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
         "--batch" => spec.batch = count()?,
         "--wait" => spec.completion = completion(text).ok_or_else(refused)?,
         "--direct" => spec.direct = yes_or_no(text).ok_or_else(refused)?,
-        "--advice" => spec.no_read_ahead = advice(text).ok_or_else(refused)?,
+        "--advice" => spec.hint = text.and_then(CacheHint::named).ok_or_else(refused)?,
+        "--read" => spec.read_percent = u8::try_from(number()?).map_err(|_| refused())?,
         "--seed" => spec.seed = number()?,
         "--generation" => spec.generation = number()?,
         _ => return Err(misuse(format!("unrecognized option '{}'", name.display()))),
@@ -134,14 +140,6 @@ fn completion(word: Option<&str>) -> Option<Completion> {
         "wait" => Some(Completion::Wait),
         "spin" => Some(Completion::Spin),
         "adaptive" => Some(Completion::Adaptive),
-        _ => None,
-    }
-}
-
-fn advice(word: Option<&str>) -> Option<bool> {
-    match word? {
-        "random" => Some(true),
-        "normal" => Some(false),
         _ => None,
     }
 }

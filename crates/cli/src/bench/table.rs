@@ -18,6 +18,7 @@ pub(crate) enum BenchOption {
     Files,
     Direct,
     Sync,
+    Read,
     Cache,
     Blocks,
     Seed,
@@ -85,6 +86,7 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", ValueKind::Text),
     long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
     long(BenchOption::Sync, "sync", WORK, "include an fdatasync at the end in the measured time"),
+    long(BenchOption::Read, "read", WORK, "of `mixed`: PERCENT of the blocks are read, and the others written; otherwise 70").required("PERCENT", ValueKind::Text),
     long(BenchOption::Cache, "cache", WORK, "for reading: whether the file is in the page cache (`warm`) or not (`cold`); otherwise both, one after the other")
         .required("STATE", ValueKind::Words(CACHE_WORDS)),
     long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
@@ -141,12 +143,15 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     ],
     about: &[
         "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
-         chance. `write` writes a file once; `read` and `random-read` read one; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
+         chance. `write` writes a file once; `read` and `random-read` read one; `random-write` overwrites the blocks of one in random order; `mixed` reads some of them and overwrites the others; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
          `small-files` opens, reads and closes files of one block, `serve` has `fathom serve` send such files over loopback, and `copy` \
          makes a copy of a file.",
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
+        "Arms called `blocking_...` differ from `blocking` in a hint for the page cache alone: `sequential` and `willneed` \
+         (POSIX_FADV_SEQUENTIAL, POSIX_FADV_WILLNEED for a window ahead of the reads) for `read`, `dontcache` (`RWF_DONTCACHE`, \
+         from Linux 6.14) for `read` and `random-write`, and with `--models sync` for `write`, `readahead` (none) for a cold `random-read`.",
         "`run` measures any commands by the same rules, each against the first, which runs twice as the control: time, processor \
          time, peak memory, page faults, context switches, migrations to another CPU, and bytes that devices read and wrote. \
          A command is words; a single word with a space in it is text for sh(1). Each command runs once more before that, so \

@@ -132,6 +132,88 @@ fn reading_is_certified_warm_and_cold() {
 }
 
 #[test]
+fn hints_for_the_page_cache_are_arms() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), "read --size 4M --blocks 2 --cache cold --models sync --json");
+    if status == Some(1) && err.contains("in memory") {
+        return support::skip("needs files on a disk");
+    }
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["verified"] == true && row["model"] == "sync"), "{out}");
+    let cached = |method: &str| {
+        let rows = rows.iter().filter(|row| row["method"] == method);
+        rows.filter_map(|row| row["cached_after"].as_f64()).collect::<Vec<f64>>()
+    };
+    assert!(!cached("blocking_sequential").is_empty() && !cached("blocking_willneed").is_empty(), "{out}");
+    let unavailable = json["unavailable"].as_array().unwrap();
+    let reason = unavailable.iter().find(|arm| arm["method"] == "blocking_dontcache");
+    match reason {
+        Some(arm) => assert!(arm["reason"].as_str().unwrap().contains("RWF_DONTCACHE"), "{arm}"),
+        None => assert!(cached("blocking_dontcache").iter().all(|share| *share < 0.2), "{out}"),
+    }
+    let (status, out, err) = run(dir.path(), &format!("read {SMALL} --direct --models sync --json"));
+    if status == Some(1) && err.contains("no sample counts") {
+        return support::skip("needs a filesystem with O_DIRECT");
+    }
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    assert_eq!(out.matches("a hint is for the page cache, which O_DIRECT bypasses").count(), 3, "{out}");
+}
+
+#[test]
+fn a_file_is_overwritten_in_random_order_under_every_model() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), &format!("random-write {SMALL} --json"));
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["verified"] == true && row["ops"] == 16 && row["cache"] == "none"));
+    let clocks =
+        |row: &Value| row["seconds"].as_f64() <= row["sync_s"].as_f64() && row["close_s"].is_number();
+    assert!(rows.iter().all(clocks), "{out}");
+    for method in ["blocking", "8_threads_pwrite", "pool_32", "tokio_1", "mmap"] {
+        assert!(methods(&json).contains(&method), "{method}");
+    }
+    assert_eq!(json["findings"][0]["cell"], "random-write 64 KiB in 4 KiB blocks");
+    let (status, _, err) = run(dir.path(), &format!("random-write {SMALL} --block 1000 --models sync,mmap"));
+    assert_eq!((status, err.as_str()), (Some(0), ""), "blocks that share pages");
+    let (status, out, err) =
+        run(dir.path(), &format!("random-write {SMALL} --direct --sync --models threads"));
+    if status == Some(1) && err.contains("no sample counts") {
+        return support::skip("needs a filesystem with O_DIRECT");
+    }
+    assert!(out.starts_with("random-write 64 KiB in 4 KiB blocks, O_DIRECT, synced\n"), "{out}{err}");
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
+fn reads_and_writes_are_mixed_under_every_model() {
+    let dir = temp();
+    for (more, pages) in [("--read 70 --cache warm", 70), ("--read 30% --cache cold --block 16K", 30)] {
+        let (status, out, err) =
+            run(dir.path(), &format!("mixed --size 400K --blocks 2 --seed 7 {more} --json"));
+        if status == Some(1) && err.contains("in memory") {
+            return support::skip("needs files on a disk");
+        }
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let rows = json["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["verified"] == true && row["size_bytes"] == 400 << 10), "{out}");
+        assert!(
+            rows.iter().all(|row| row["sync_s"].is_number() && row["cached_before"].is_number()),
+            "{out}"
+        );
+        for method in ["blocking", "8_threads", "iouring_32", "pool_32", "nowait_32", "tokio_1", "mmap"] {
+            let is_there = methods(&json).contains(&method) || out.contains("io_uring");
+            assert!(is_there, "{method}");
+        }
+        assert!(json["findings"][0]["cell"].as_str().unwrap().contains(&format!(", {pages} % reads, ")));
+    }
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
 fn trees_are_walked_and_counted_under_every_model() {
     let dir = temp();
     for deed in ["walk", "stat"] {
@@ -473,7 +555,10 @@ fn samples_have_the_columns_of_io_playground() {
     let (status, out, err) = run(dir.path(), &format!("write {SMALL} --models sync --csv=plain"));
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
-    assert!(!lines.is_empty() && lines.iter().all(|line| line.len() == 3 && line[0] == "blocking"), "{out}");
+    assert!(
+        !lines.is_empty() && lines.iter().all(|line| line.len() == 3 && line[0].starts_with("blocking")),
+        "{out}"
+    );
     assert!(lines.iter().all(|line| line[1].parse::<f64>().unwrap() > 0.0), "{out}");
     let (status, out, _) =
         run(dir.path(), &format!("write {SMALL} --models sync --csv=plain:out.csv --markdown"));

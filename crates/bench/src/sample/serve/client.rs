@@ -176,6 +176,7 @@ mod tests {
 
     use super::*;
     use crate::Workload;
+    use crate::sample::CacheHint;
 
     /// Returns the client's result for a server that answers the request for the only file, of 20
     /// bytes, with `response`, and then closes the connection.
@@ -191,7 +192,8 @@ mod tests {
             batch: 1,
             completion: Completion::Wait,
             direct: false,
-            no_read_ahead: false,
+            hint: CacheHint::Normal,
+            read_percent: 0,
             seed: 1,
             generation: 1,
         };

@@ -23,6 +23,11 @@ fn the_defaults_are_the_published_protocol() {
     assert_eq!((args.size, args.block, args.direct, args.sync), (1 << 30, 4096, false, false));
     assert_eq!((args.deed, args.blocks, args.caches), (Workload::Write, 10, vec![CacheState::Any]));
     assert_eq!((bench("read").block, bench("random-read").block), (128 << 10, 4096));
+    let args = bench("random-write");
+    assert_eq!((args.size, args.block, args.caches), (256 << 20, 4096, vec![CacheState::Any]));
+    let args = bench("mixed");
+    assert_eq!((args.size, args.block, args.read_percent), (256 << 20, 4096, 70));
+    assert_eq!((bench("mixed --read 5%").read_percent, bench("mixed --read=100").read_percent), (5, 100));
 }
 
 #[test]
@@ -30,6 +35,7 @@ fn reading_is_both_warm_and_cold_unless_one_is_named() {
     assert_eq!(bench("read").caches, [CacheState::Warm, CacheState::Cold]);
     assert_eq!(bench("read --cache=cold").caches, [CacheState::Cold]);
     assert_eq!(bench("read --direct").caches, [CacheState::Any]);
+    assert_eq!(bench("mixed").caches, [CacheState::Warm, CacheState::Cold]);
 }
 
 #[test]
@@ -76,6 +82,13 @@ fn senseless_combinations_are_rejected() {
         ("write --size x", "invalid --size argument 'x'"),
         ("write --block=5q", "invalid suffix in --block argument '5q'"),
         ("write --cache warm", "--cache is for workloads that read"),
+        ("random-write --cache cold", "--cache is for workloads that read"),
+        ("random-write --lang c", "--lang is not for this workload"),
+        ("mixed --lang c", "--lang is not for this workload"),
+        ("random-read --read 50", "--read is for mixed"),
+        ("mixed --read 101", "invalid argument '101' for '--read': a percentage, from 0 to 100"),
+        ("mixed --read 7.5", "invalid argument '7.5' for '--read': a percentage, from 0 to 100"),
+        ("advise --read 50", "--read is not for advise, which asks about all workloads"),
         ("write --direct --block 1000", "with --direct, --size and --block must be multiples of 512"),
         ("serve --direct", "--direct and --sync are not for this workload"),
         ("copy --lang c", "--lang is not for this workload"),
