@@ -8,8 +8,8 @@ pub struct Row {
     /// `write`, `read`, `append-sync`, `random-read`, `stat`, `walk`, `small-files`, `serve` or
     /// `copy`.
     pub workload: String,
-    /// `rust`, `c`, `cpp`, `go`, `java`, `node`, `python`, `rust-crates`, `zig`, or `control` for a
-    /// program that is not part of this project.
+    /// `rust`, `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates`, `zig`, or
+    /// `control` for a program that is not part of this project.
     pub lang: String,
     /// The name of the arm, as in `10_threads_pwrite`.
     pub method: String,
