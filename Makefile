@@ -82,9 +82,10 @@ slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests
 bench-test: ## The tests of the benchmarks' own statistics and reports
 	python3 -B -m unittest discover -s benches -p 'test_*.py'
 
-# The Python environment of the tests has Zig, and what Python's program needs.
+# The Python environment of the tests has Zig, and what Python's program needs; the other one Bun and Deno.
 playground-test: ## The playground's programs in all languages, against what they agree on
-	PATH="$(abspath $(target))/python-env/bin:$$PATH" tools/playground-test.sh c cpp go java node python rust-crates zig
+	PATH="$(abspath $(target))/python-env/bin:$(abspath $(target))/node-env/bin:$$PATH" \
+		tools/playground-test.sh bun c cpp deno go java node python rust-crates zig
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)

@@ -49,10 +49,13 @@ if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null;
   packages="$packages python3-venv"
 fi
 
-python_env() {
-  tools/test-python.sh "${CARGO_TARGET_DIR:-$PWD/target}/python-env"
+environments() {
+  local target=${CARGO_TARGET_DIR:-$PWD/target} status=0
+  tools/test-python.sh "$target/python-env" || status=1
+  tools/test-node.sh "$target/node-env" || status=1
+  return "$status"
 }
-[ -n "$packages" ] || { python_env && echo 'setup: everything is there'; exit; }
+[ -n "$packages" ] || { environments && echo 'setup: everything is there'; exit; }
 
 root=
 [ "$(id -u)" = 0 ] || root='sudo -n'
@@ -75,4 +78,4 @@ else
   done
 fi
 [ -z "$failed" ] || echo "setup: cannot install$failed; tests that need it are skipped" >&2
-python_env && [ -z "$failed" ]
+environments && [ -z "$failed" ]

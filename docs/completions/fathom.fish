@@ -216,7 +216,7 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -s h -l help -d 'show 
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l models -x -d 'only these I/O models, separated by commas, and blocking calls to compare with'
-complete -c fathom -n '__fish_seen_subcommand_from bench' -l lang -x -d 'the same operations in other languages: all, or some of c, cpp, go, java, node, python, rust-crates (without fathom), zig'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l lang -x -d 'the same operations in other languages: all, or some of bun, c, cpp, deno, go, java, node, python, rust-crates (without fathom), zig'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l threads -x -d 'numbers of threads, separated by commas: blocking calls, threads and rings (or what --models says) with each'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l depth -x -d 'numbers of operations that each thread keeps in flight'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l batch -x -d 'numbers of operations that a ring submits at once'

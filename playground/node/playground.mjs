@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /*
- * Does one operation on one file or tree, with one I/O method, and prints one row. The contract is
- * ../README.md.
+ * Does one operation on one file or tree, with one I/O method, and prints one row, in Node, Bun or
+ * Deno. The contract is ../README.md.
  *
  * A partition of the file belongs to one thread. A slot holds one block and its buffer. Blocking
  * calls need one slot; promises have --depth slots, and each slot is a chain of awaited operations.
@@ -16,6 +16,7 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 const PAGE = 4096, STAMP = 16, TIMED_EVERY = 64, WASM_PAGE = 65536, WARM_UP_BLOCKS = 2000;
 const FAILED = 1, MISUSED = 2, UNAVAILABLE = 3;
 const THREADS_MAX = 32768, UINT64_MAX = 2n ** 64n - 1n;
+const RUNTIME = process.versions.bun ? "Bun" : process.versions.deno ? "Deno" : "Node";
 const METHODS = ["blocking", "promises", "workers", "null"];
 const WRITES = ["write", "append-sync"], READS = ["read", "random-read"], TREES = ["walk", "stat"];
 
@@ -28,11 +29,11 @@ class Stop extends Error {
 }
 
 /**
- * Returns the errno's text as the C library spells it. Node's own message also contains the call
- * and the code.
+ * Returns the errno's text as the C library spells it. The message of Node also contains the call
+ * and the code, and that of Deno, whose errors may lack an errno, the number.
  */
 function words(error) {
-  const known = getSystemErrorMap().get(error.errno)?.[1] ?? error.message;
+  const known = getSystemErrorMap().get(error.errno)?.[1] ?? error.message.replace(/ \(os error \d+\)$/, "");
   return known[0].toUpperCase() + known.slice(1);
 }
 
@@ -52,10 +53,10 @@ function attempt(action, path, act) {
 
 /**
  * Returns null (no bytes transferred) for an interrupted call. Node does not restart interrupted
- * reads.
+ * reads, and Deno restarts no call; its error has a name in place of a code.
  */
 function unlessInterrupted(error) {
-  if (error.code !== "EINTR") throw error;
+  if (error.code !== "EINTR" && error.name !== "Interrupted") throw error;
   return null;
 }
 
@@ -296,7 +297,7 @@ function layOut(options) {
     part.at = at;
     at += part.slots * span;
   }
-  return { options, span, parts, memory: makeMemory(options, at), counts: new Int32Array(new SharedArrayBuffer(12)) };
+  return { options, span, parts, memory: makeMemory(options, at), counts: new Int32Array(new SharedArrayBuffer(20)) };
 }
 
 function makePartition({ options, span, memory, counts }, part) {
@@ -383,8 +384,8 @@ class Tree {
 async function measure(options, file, work) {
   const before = process.resourceUsage(), start = process.hrtime.bigint();
   const since = () => Number(process.hrtime.bigint() - start);
-  const end = await work();
-  const seconds = end ? Number(end - start) : since(), after = process.resourceUsage();
+  await work();
+  const seconds = since(), after = process.resourceUsage();
   const sync = WRITES.includes(options.op) ? (await file.sync(), since()) : seconds;
   await file.close();
   return { clocks: [seconds, sync, since()], before, after };
@@ -423,8 +424,9 @@ async function runTree(options, file) {
   return { ...(await measure(options, file, work)), all: [tree], max: tree.max };
 }
 
-// All workers wait until counts[2] becomes 1. Each reports its own end time, because messages
-// arrive late.
+// All workers wait until counts[2] becomes 1. The main thread waits until counts[3], the number of
+// workers that have not ended, becomes 0. Messages would arrive late, and the clocks of Bun's threads
+// have different origins. counts[4] is 1 if a worker failed.
 
 async function runWorkers(options, file) {
   const layout = layOut(options), { parts, ...common } = layout;
@@ -435,17 +437,21 @@ async function runWorkers(options, file) {
   } catch (error) {
     throw new Stop(UNAVAILABLE, "cannot start a thread", "", error.message);
   }
-  const message = async (thread) => (await once(thread, "message").catch(failedWorker))[0]; // or an error event
+  const message = async (thread) => {
+    const [answer] = await once(thread, "message").catch(failedWorker); // or an error event
+    if (answer.failure) throw Object.assign(new Error(), answer.failure);
+    return answer;
+  };
   await Promise.all(threads.map(message));
-  let results;
+  const { counts } = layout, results = Promise.all(threads.map(message));
+  Atomics.store(counts, 3, threads.length);
   const measured = await measure(options, file, async () => {
-    const ended = Promise.all(threads.map(message));
-    Atomics.store(layout.counts, 2, 1);
-    Atomics.notify(layout.counts, 2);
-    results = await ended;
-    return results.reduce((last, { end }) => (end > last ? end : last), 0n);
+    Atomics.store(counts, 2, 1);
+    Atomics.notify(counts, 2);
+    for (let left; (left = Atomics.load(counts, 3)) > 0; ) Atomics.wait(counts, 3, left);
+    if (Atomics.load(counts, 4)) await results; // which throws the failure
   });
-  return { ...measured, all: results, max: layout.counts[1] };
+  return { ...measured, all: await results, max: counts[1] };
 }
 
 function failedWorker(error) {
@@ -458,9 +464,17 @@ function work() {
   const partition = makePartition(workerData, part);
   parentPort.postMessage("ready");
   Atomics.wait(counts, 2, 0);
-  partition.runCalls(partition.blockingCall(fd));
-  const end = process.hrtime.bigint();
-  parentPort.postMessage({ ...partition.counts, end });
+  let answer;
+  try {
+    partition.runCalls(partition.blockingCall(fd));
+    answer = partition.counts;
+  } catch ({ status, message }) {
+    answer = { failure: { status, message } };
+    Atomics.store(counts, 4, 1);
+  }
+  Atomics.sub(counts, 3, 1);
+  Atomics.notify(counts, 3);
+  parentPort.postMessage(answer);
 }
 
 // The row
@@ -541,8 +555,11 @@ function parse(given) {
 /** Returns the reason why the method cannot run the operation here; null if it can. */
 function unavailable(method, op, direct, advice) {
   if (method === "workers" && TREES.includes(op)) return "worker threads share no queue of directories";
+  if (method === "workers" && RUNTIME === "Deno") return "worker threads of Deno share no file descriptors";
+  if (op === "walk" && RUNTIME === "Bun") return "Bun has no file types beside names of any bytes";
+  if (TREES.includes(op) && RUNTIME === "Deno") return "Deno changes names that are not UTF-8";
   if (method === "null" && (TREES.includes(op) || op === "append-sync")) return "it makes no calls, so that nothing is synced or walked";
-  if (advice === "random" && READS.includes(op)) return "Node has no posix_fadvise(2)";
+  if (advice === "random" && READS.includes(op)) return `${RUNTIME} has no posix_fadvise(2)`;
   if (direct === "yes" && !fs.constants.O_DIRECT) return "no O_DIRECT here";
   return null;
 }
@@ -568,7 +585,11 @@ async function main(given) {
 
 if (isMainThread) {
   main(process.argv.slice(2)).then(
-    (text) => fs.writeSync(1, text),
+    (text) => {
+      fs.writeSync(1, text);
+      // Deno 2.9 frees its memory otherwise, and sometimes crashes while it does so.
+      process.exit(0);
+    },
     (error) => {
       fs.writeSync(2, `${basename(process.argv[1])}: ${error.status ? error.message : error.stack}\n`);
       process.exit(error.status ?? FAILED); // without waiting for its threads

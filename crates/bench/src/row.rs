@@ -8,8 +8,9 @@ pub struct Row {
     /// `write`, `read`, `append-sync`, `random-read`, `random-write`, `mixed`, `stat`, `walk`,
     /// `small-files`, `serve`, `copy`, or `run` for a command of the user's own.
     pub workload: String,
-    /// `rust`, `c`, `cpp`, `go`, `java`, `node`, `python`, `rust-crates`, `zig`, `control` for a
-    /// program that is not part of this project, or `command` for a command of the user's own.
+    /// `rust`, `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates`, `zig`,
+    /// `control` for a program that is not part of this project, or `command` for a command of the
+    /// user's own.
     pub lang: String,
     /// The name of the arm, as in `10_threads_pwrite`.
     pub method: String,

@@ -25,10 +25,14 @@ pub use program::{MethodAvailability, Program, RunRequest, execute};
 /// A language of the playground other than the Rust of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lang {
+    /// Bun, with the program of Node.js.
+    Bun,
     /// C with liburing.
     C,
     /// C++ with the threads, file streams and std::filesystem of its standard library.
     Cpp,
+    /// Deno, with the program of Node.js.
+    Deno,
     /// Go with its own io_uring bindings.
     Go,
     /// Java NIO channels.
@@ -45,15 +49,27 @@ pub enum Lang {
 
 impl Lang {
     /// All languages, sorted by name.
-    pub const ALL: [Self; 8] =
-        [Self::C, Self::Cpp, Self::Go, Self::Java, Self::Node, Self::Python, Self::RustCrates, Self::Zig];
+    pub const ALL: [Self; 10] = [
+        Self::Bun,
+        Self::C,
+        Self::Cpp,
+        Self::Deno,
+        Self::Go,
+        Self::Java,
+        Self::Node,
+        Self::Python,
+        Self::RustCrates,
+        Self::Zig,
+    ];
 
     /// Returns the value of [`crate::Row::lang`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Bun => "bun",
             Self::C => "c",
             Self::Cpp => "cpp",
+            Self::Deno => "deno",
             Self::Go => "go",
             Self::Java => "java",
             Self::Node => "node",
@@ -76,7 +92,7 @@ impl Lang {
             Self::Cpp => &[Blocking, Threads, Stream, Null],
             Self::Go => &[Blocking, Threads, Uring, Goroutines, File, Null],
             Self::Java => &[Blocking, Threads, Virtual, Async, Null],
-            Self::Node => &[Blocking, Promises, Workers, Null],
+            Self::Bun | Self::Deno | Self::Node => &[Blocking, Promises, Workers, Null],
             Self::Python => &[Blocking, Threads, Uring, Stream, Executor, ToThread, Null],
             Self::RustCrates => &[Blocking, Threads, Uring, Tokio, Null],
         }
@@ -162,9 +178,9 @@ pub enum PlaygroundMethod {
     Virtual,
     /// The AsynchronousFileChannel of Java.
     Async,
-    /// Node.js promises: one JavaScript thread and libuv's thread pool.
+    /// JavaScript promises: one JavaScript thread and the thread pool of the runtime.
     Promises,
-    /// Node.js worker threads.
+    /// JavaScript worker threads.
     Workers,
     /// The buffered file object of the language's standard library.
     Stream,

@@ -32,8 +32,10 @@ pub(super) struct Requirement {
 impl Recipe {
     pub(super) fn of(lang: Lang) -> &'static Self {
         match lang {
+            Lang::Bun => &BUN,
             Lang::C => &C,
             Lang::Cpp => &CPP,
+            Lang::Deno => &DENO,
             Lang::Go => &GO,
             Lang::Java => &JAVA,
             Lang::Node => &NODE,
@@ -43,6 +45,19 @@ impl Recipe {
         }
     }
 }
+
+const BUN: Recipe = Recipe {
+    files: NODE.files,
+    needs: &[Requirement {
+        command: &["bun", "--version"],
+        thing: "bun",
+        install: "npm install --global bun",
+    }],
+    build: &[],
+    environment: &[],
+    leftovers: &[],
+    run: &["bun", "{dir}/playground.mjs"],
+};
 
 const C: Recipe = Recipe {
     files: &[("playground.c", include_str!("../../playground/c/playground.c"))],
@@ -67,6 +82,19 @@ const CPP: Recipe = Recipe {
     environment: &[],
     leftovers: &[],
     run: &["{dir}/playground"],
+};
+
+const DENO: Recipe = Recipe {
+    files: NODE.files,
+    needs: &[Requirement {
+        command: &["deno", "--version"],
+        thing: "deno",
+        install: "npm install --global deno",
+    }],
+    build: &[],
+    environment: &[],
+    leftovers: &[],
+    run: &["deno", "run", "--allow-all", "--quiet", "--no-config", "{dir}/playground.mjs"],
 };
 
 const GO: Recipe = Recipe {

@@ -123,8 +123,10 @@ fn a_build_ends_when_it_is_to_stop() {
 fn a_missing_toolchain_is_reported_with_installation_instructions() {
     let empty = TempDir::new().expect("a directory");
     let cases = [
+        (Lang::Bun, "cannot start 'bun': bun is missing: npm install --global bun"),
         (Lang::C, "cannot start 'c': cc is missing: apt-get install gcc"),
         (Lang::Cpp, "cannot start 'cpp': g++ is missing: apt-get install g++"),
+        (Lang::Deno, "cannot start 'deno': deno is missing: npm install --global deno"),
         (Lang::Go, "cannot start 'go': go is missing: install Go 1.25 or later"),
         (Lang::Java, "cannot start 'java': javac is missing: apt-get install default-jdk-headless"),
         (Lang::Node, "cannot start 'node': node 20 or later is missing: install Node"),

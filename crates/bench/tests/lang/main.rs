@@ -14,11 +14,13 @@ use std::sync::atomic::AtomicBool;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Returns the PATH of the machine, preceded by the Python environment of tools/test-python.sh.
+/// Returns the PATH of the machine, preceded by the environments of tools/test-python.sh and
+/// tools/test-node.sh.
 fn machine() -> OsString {
-    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let own = ["python-env", "node-env"].map(|name| target.with_file_name(name).join("bin"));
     let path = env::var_os("PATH").expect("a PATH");
-    let dirs = std::iter::once(python).chain(env::split_paths(&path));
+    let dirs = own.into_iter().chain(env::split_paths(&path));
     env::join_paths(dirs).expect("a PATH's directories have no colon")
 }
 

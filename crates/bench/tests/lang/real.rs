@@ -110,6 +110,16 @@ fn node_runs_each_workload() {
 }
 
 #[test]
+fn bun_runs_each_workload() {
+    runs_each_workload(Lang::Bun);
+}
+
+#[test]
+fn deno_runs_each_workload() {
+    runs_each_workload(Lang::Deno);
+}
+
+#[test]
 fn java_runs_each_workload() {
     runs_each_workload(Lang::Java);
 }

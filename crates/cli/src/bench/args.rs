@@ -20,7 +20,8 @@ use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue, no_more};
 use crate::shared::value;
 
 /// The values of `--lang`, besides `all`.
-const LANGS: [&str; 9] = ["rust", "c", "cpp", "go", "java", "node", "python", "rust-crates", "zig"];
+const LANGS: [&str; 11] =
+    ["rust", "bun", "c", "cpp", "deno", "go", "java", "node", "python", "rust-crates", "zig"];
 /// The value of `--csv` for the columns of io-playground.
 const PLAIN: &[u8] = b"plain";
 /// The maximum file size, a limit of file offsets.

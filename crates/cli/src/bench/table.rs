@@ -63,7 +63,7 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
         .required("LIST", ValueKind::Text)
         .more(BENCH_MORE),
-    long(BenchOption::Lang, "lang", WORK, "the same operations in other languages: `all`, or some of `c`, `cpp`, `go`, `java`, `node`, `python`, `rust-crates` (without fathom), `zig`")
+    long(BenchOption::Lang, "lang", WORK, "the same operations in other languages: `all`, or some of `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates` (without fathom), `zig`")
         .required("LIST", ValueKind::Text)
         .more(
             "Short programs, which are part of fathom, are built in release mode with the toolchains that are found, and run in \

@@ -57,7 +57,7 @@ fn sizes_lists_and_targets_are_read() {
         (args.targets.csv, args.targets.json),
         (Some(ReportTarget::Output), Some(ReportTarget::File("x.json".into())))
     );
-    assert_eq!(bench("write --lang all").langs.len(), 9);
+    assert_eq!(bench("write --lang all").langs.len(), 11);
 }
 
 #[test]
