@@ -99,6 +99,42 @@ pub struct Row {
     /// Whether this is the baseline's second copy. In JSON its method ends with `(again)`.
     #[serde(default)]
     pub second_copy: bool,
+    /// Median latency of the reads of `mixed`.
+    #[serde(default)]
+    pub read_p50_us: Option<f64>,
+    /// 95th percentile of the latency of the reads of `mixed`.
+    #[serde(default)]
+    pub read_p95_us: Option<f64>,
+    /// 99th percentile of the latency of the reads of `mixed`.
+    #[serde(default)]
+    pub read_p99_us: Option<f64>,
+    /// Maximum latency of the reads of `mixed`.
+    #[serde(default)]
+    pub read_max_us: Option<f64>,
+    /// Median latency of the writes of `append-sync` and `mixed`.
+    #[serde(default)]
+    pub write_p50_us: Option<f64>,
+    /// 95th percentile of the latency of the writes of `append-sync` and `mixed`.
+    #[serde(default)]
+    pub write_p95_us: Option<f64>,
+    /// 99th percentile of the latency of the writes of `append-sync` and `mixed`.
+    #[serde(default)]
+    pub write_p99_us: Option<f64>,
+    /// Maximum latency of the writes of `append-sync` and `mixed`.
+    #[serde(default)]
+    pub write_max_us: Option<f64>,
+    /// Median latency of the fdatasync calls of `append-sync`.
+    #[serde(default)]
+    pub fdatasync_p50_us: Option<f64>,
+    /// 95th percentile of the latency of the fdatasync calls of `append-sync`.
+    #[serde(default)]
+    pub fdatasync_p95_us: Option<f64>,
+    /// 99th percentile of the latency of the fdatasync calls of `append-sync`.
+    #[serde(default)]
+    pub fdatasync_p99_us: Option<f64>,
+    /// Maximum latency of the fdatasync calls of `append-sync`.
+    #[serde(default)]
+    pub fdatasync_max_us: Option<f64>,
     /// Page faults of a command without I/O; `None` for other workloads.
     #[serde(default)]
     pub faults: Option<u64>,

@@ -68,6 +68,33 @@ pub struct ArmSummary {
     pub p95_us: Option<f64>,
     /// Median, over the samples, of the 99th percentile.
     pub p99_us: Option<f64>,
+    /// Median of [`Row::read_p50_us`].
+    #[serde(default)]
+    pub read_p50_us: Option<f64>,
+    /// Median of [`Row::read_p95_us`].
+    #[serde(default)]
+    pub read_p95_us: Option<f64>,
+    /// Median of [`Row::read_p99_us`].
+    #[serde(default)]
+    pub read_p99_us: Option<f64>,
+    /// Median of [`Row::write_p50_us`].
+    #[serde(default)]
+    pub write_p50_us: Option<f64>,
+    /// Median of [`Row::write_p95_us`].
+    #[serde(default)]
+    pub write_p95_us: Option<f64>,
+    /// Median of [`Row::write_p99_us`].
+    #[serde(default)]
+    pub write_p99_us: Option<f64>,
+    /// Median of [`Row::fdatasync_p50_us`].
+    #[serde(default)]
+    pub fdatasync_p50_us: Option<f64>,
+    /// Median of [`Row::fdatasync_p95_us`].
+    #[serde(default)]
+    pub fdatasync_p95_us: Option<f64>,
+    /// Median of [`Row::fdatasync_p99_us`].
+    #[serde(default)]
+    pub fdatasync_p99_us: Option<f64>,
     /// Context switches for each operation.
     pub switches_per_op: Option<f64>,
     /// Median of [`Row::memory_bytes`].

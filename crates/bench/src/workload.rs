@@ -73,6 +73,11 @@ impl Workload {
         self.writes() && !self.overwrites()
     }
 
+    /// Returns whether a sample makes calls of several kinds, whose latencies are reported apart.
+    pub(crate) fn has_kinds_of_calls(self) -> bool {
+        matches!(self, Self::AppendSync | Self::Mixed)
+    }
+
     /// Returns whether the blocks are in random order.
     pub(crate) fn is_random(self) -> bool {
         matches!(self, Self::RandomRead | Self::RandomWrite | Self::Mixed)

@@ -11,6 +11,7 @@ use fathom_io::sys::Usage;
 
 use super::barrier::StartBarrier;
 use super::block_order::BlockOrder;
+use super::call_latency::{CallTimes, LatencyPercentiles};
 use super::latency::LatencySampler;
 use super::model::{self, ModelVisitor};
 use super::op_kinds::{FreeOps, OpKinds};
@@ -28,6 +29,8 @@ pub(super) struct IoTotals {
     /// Highest number of operations in flight, as far as the thread itself counts them.
     pub(super) in_flight_max: usize,
     pub(super) nanoseconds: Vec<u64>,
+    /// The same latencies by the kind of call.
+    pub(super) calls: CallTimes,
 }
 
 impl IoTotals {
@@ -37,16 +40,12 @@ impl IoTotals {
         self.pages_ok += other.pages_ok;
         self.in_flight_max += other.in_flight_max;
         self.nanoseconds.extend(other.nanoseconds);
+        self.calls.add(other.calls);
     }
 
     /// Converts the totals of a sample that took `seconds`.
     pub(super) fn measurement(mut self, seconds: f64, usage: &Usage) -> Measurement {
-        self.nanoseconds.sort_unstable();
-        let count = self.nanoseconds.len();
-        let rank = |percent: usize| {
-            let index = (count * percent).div_ceil(100).max(1) - 1;
-            self.nanoseconds.get(index).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
-        };
+        let latencies = LatencyPercentiles::of(&mut self.nanoseconds);
         Measurement {
             seconds,
             sync_s: seconds,
@@ -59,10 +58,10 @@ impl IoTotals {
             cpu_sys_s: usage.cpu.saturating_sub(usage.cpu_user).as_secs_f64(),
             switches: Some(usage.waits),
             switches_forced: Some(usage.preemptions),
-            p50_us: rank(50),
-            p95_us: rank(95),
-            p99_us: rank(99),
-            max_us: rank(100),
+            p50_us: latencies.p50_us,
+            p95_us: latencies.p95_us,
+            p99_us: latencies.p99_us,
+            max_us: latencies.max_us,
             memory_bytes: None,
         }
     }
@@ -167,6 +166,7 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
         let mut totals = IoTotals::default();
         io_loop.run(&mut model, &mut totals)?;
         totals.nanoseconds = io_loop.latencies.nanoseconds;
+        totals.calls = io_loop.latencies.calls;
         Ok(totals)
     }
 }
@@ -273,12 +273,13 @@ impl IoLoop<'_> {
                 return Ok(());
             }
             if workload == Workload::AppendSync {
+                self.latencies.end_write(op.tag);
                 op.kind = OpKind::SyncData;
                 self.submit(op, model);
                 return Ok(());
             }
         }
-        self.latencies.end(op.tag);
+        self.latencies.end(op.tag, op.kind);
         if op.kind == OpKind::Read {
             let start = op.offset - op.end as u64;
             let stamps = self.read_pattern.check_stamps(start, &op.buffer[..op.end]);

@@ -6,6 +6,7 @@
 
 mod barrier;
 mod block_order;
+mod call_latency;
 mod copy;
 mod hint;
 mod io_loop;
@@ -20,6 +21,7 @@ mod spec;
 mod tree;
 
 pub use crate::workload::NULL;
+pub use call_latency::{CallLatencies, LatencyPercentiles};
 pub use copy::copy_of;
 pub use hint::CacheHint;
 pub(crate) use read_choice::ReadChoice;
@@ -84,10 +86,14 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
                 .map_err(|_| SampleError::io("execute", &spec.path, std::io::ErrorKind::Other.into()))??,
         );
     }
+    let calls = totals.calls.percentiles();
     let mut measurement = totals.measurement(seconds, &usage_between(&usage_before, &usage_after));
     measurement.in_flight_max = count.max();
     if spec.workload.writes() {
         time_sync_and_close(spec, file, start, &mut measurement)?;
+    }
+    if let Some(path) = &spec.calls {
+        std::fs::write(path, calls.to_string()).map_err(|error| SampleError::io("write", path, error))?;
     }
     Ok(measurement)
 }

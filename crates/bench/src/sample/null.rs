@@ -91,6 +91,7 @@ mod tests {
                 read_percent: 0,
                 seed,
                 generation,
+                calls: None,
             };
             let measurement = execute(&spec, std::path::Path::new("no program")).unwrap();
             assert_eq!(

@@ -54,6 +54,8 @@ pub struct SampleSpec {
     pub seed: u64,
     /// The generation of the data pattern.
     pub generation: u64,
+    /// A file for the latencies of each kind of call.
+    pub calls: Option<PathBuf>,
 }
 
 /// Blocks must be smaller than this: read(2) and write(2) transfer at most 0x7ffff000 bytes.
@@ -225,5 +227,6 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
     start
         .into_iter()
         .chain(numbers.into_iter().flat_map(|(name, value)| [name.into(), value.into()]))
+        .chain(spec.calls.iter().flat_map(|path| ["--calls".into(), path.into()]))
         .collect()
 }

@@ -35,6 +35,8 @@ Takes one sample of a benchmark in this process and prints it as one line of key
   --read PERCENT       of mixed: the share of blocks that are read, and not written (70)
   --seed N             the seed of the data and of random orders (1)
   --generation N       the generation of the data (1)
+  --calls FILE         for append-sync and mixed: write the latencies of reads, writes and syncs to FILE, a line each:
+                       kind, number of timed calls, median, 95th and 99th percentile, and maximum in us
   --list               print the methods, and exit
   --help               print this help, and exit
 
@@ -89,6 +91,7 @@ fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
         read_percent: 70,
         seed: 1,
         generation: 1,
+        calls: None,
     };
     for pair in words.chunks(2) {
         let [name, value] = pair else {
@@ -122,6 +125,7 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
         "--read" => spec.read_percent = u8::try_from(number()?).map_err(|_| refused())?,
         "--seed" => spec.seed = number()?,
         "--generation" => spec.generation = number()?,
+        "--calls" => spec.calls = Some(value.into()),
         _ => return Err(misuse(format!("unrecognized option '{}'", name.display()))),
     }
     Ok(())

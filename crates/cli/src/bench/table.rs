@@ -199,6 +199,9 @@ const CLOCKS: Note = Note {
         "The compared time runs from the first operation to the end of the last one. For writes there are two more \
          times, which include an fdatasync and the close: `sync_s` and `close_s` in CSV and JSON. Before each \
          sample everything is synced, so that no sample waits for the writes of another.",
+        "Latencies are those of whole operations. For `append-sync`, whose operation is a write and a sync, there are also those \
+         of the writes (`write_p50_us` and so on) and of the fdatasync calls (`fdatasync_p50_us`); for `mixed`, those of the reads \
+         (`read_p50_us`) and of the writes.",
         "Processor time is that of the whole process, with the kernel's threads that work for its rings. In `serve`, that is the server, from its start to its end.",
     ],
     man_only: true,

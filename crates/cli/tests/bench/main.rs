@@ -132,6 +132,34 @@ fn reading_is_certified_warm_and_cold() {
 }
 
 #[test]
+fn writes_and_syncs_have_latencies_of_their_own() {
+    let dir = temp();
+    let (status, out, err) =
+        run(dir.path(), "append-sync --size 480K --blocks 1 --models sync --json=o.json");
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("write p99") && out.contains("fdatasync p99") && !out.contains("read p99"), "{out}");
+    let json: Value = serde_json::from_slice(&fs::read(dir.path().join("o.json")).unwrap()).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        let us = |name: &str| row[name].as_f64().unwrap_or_else(|| panic!("no {name}: {row}"));
+        for kind in ["write", "fdatasync"] {
+            let [p50, p95, p99, most] =
+                ["p50", "p95", "p99", "max"].map(|rank| us(&format!("{kind}_{rank}_us")));
+            assert!(0.0 < p50 && p50 <= p95 && p95 <= p99 && p99 <= most, "{row}");
+        }
+        // The longest of both parts is no longer than the longest whole.
+        assert!(us("write_max_us").max(us("fdatasync_max_us")) <= us("max_us"), "{row}");
+        assert!(row["read_p50_us"].is_null() && row["read_max_us"].is_null());
+    }
+    assert!(json["arms"][0]["fdatasync_p99_us"].is_number() && json["arms"][0]["write_p50_us"].is_number());
+    let (status, out, err) =
+        run(dir.path(), "mixed --size 64M --blocks 1 --models sync --cache warm --read 50 --json");
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert!(json["arms"][0]["read_p99_us"].is_number() && json["arms"][0]["write_p99_us"].is_number());
+    assert_eq!(names(dir.path()), ["o.json"], "files are left");
+}
+
+#[test]
 fn hints_for_the_page_cache_are_arms() {
     let dir = temp();
     let (status, out, err) = run(dir.path(), "read --size 4M --blocks 2 --cache cold --models sync --json");

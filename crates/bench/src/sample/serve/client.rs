@@ -196,6 +196,7 @@ mod tests {
             read_percent: 0,
             seed: 1,
             generation: 1,
+            calls: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = Client::connect(&spec, listener.local_addr().unwrap()).unwrap();
