@@ -53,6 +53,7 @@ pub(super) fn advice_cells(seed: u64, scale: f64) -> Vec<Cell> {
         cache,
         read_percent: 0,
         seed,
+        own: None,
     };
     ADVICE_CELLS.into_iter().map(cell).collect()
 }

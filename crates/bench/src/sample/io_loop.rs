@@ -280,7 +280,7 @@ impl IoLoop<'_> {
             }
         }
         self.latencies.end(op.tag, op.kind);
-        if op.kind == OpKind::Read {
+        if op.kind == OpKind::Read && self.spec.has_pattern {
             let start = op.offset - op.end as u64;
             let stamps = self.read_pattern.check_stamps(start, &op.buffer[..op.end]);
             totals.pages_ok += stamps.map_err(|page| SampleError::Wrong(self.spec.path.clone(), page))?;

@@ -90,6 +90,7 @@ mod tests {
                 hint: CacheHint::Normal,
                 read_percent: 0,
                 seed,
+                has_pattern: true,
                 generation,
                 calls: None,
             };

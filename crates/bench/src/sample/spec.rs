@@ -54,6 +54,8 @@ pub struct SampleSpec {
     pub seed: u64,
     /// The generation of the data pattern.
     pub generation: u64,
+    /// Whether the file has the pattern, whose stamps are checked. A user's own file has not.
+    pub has_pattern: bool,
     /// A file for the latencies of each kind of call.
     pub calls: Option<PathBuf>,
 }
@@ -96,6 +98,12 @@ impl SampleSpec {
             }
             Self { threads, depth, .. } if (*threads).max(*depth) > Model::COUNT_MAX => {
                 wrong("threads and depth are at most 4096")
+            }
+            Self { has_pattern: false, .. }
+                if !matches!(self.workload, Workload::Read | Workload::RandomRead)
+                    && !self.workload.is_of_tree() =>
+            {
+                wrong("a file without the pattern is for read and random-read")
             }
             Self { read_percent: 101.., .. } => wrong("the percentage of reads is at most 100"),
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {
@@ -203,7 +211,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         Completion::Spin => "spin",
         Completion::Adaptive => "adaptive",
     };
-    let numbers = [
+    let values = [
         ("--size", spec.size.to_string()),
         ("--block", spec.block.to_string()),
         ("--threads", spec.threads.to_string()),
@@ -213,6 +221,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--direct", if spec.direct { "yes" } else { "no" }.to_owned()),
         ("--advice", spec.hint.name().to_owned()),
         ("--read", spec.read_percent.to_string()),
+        ("--pattern", if spec.has_pattern { "yes" } else { "no" }.to_owned()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),
     ];
@@ -226,7 +235,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
     ];
     start
         .into_iter()
-        .chain(numbers.into_iter().flat_map(|(name, value)| [name.into(), value.into()]))
+        .chain(values.into_iter().flat_map(|(name, value)| [name.into(), value.into()]))
         .chain(spec.calls.iter().flat_map(|path| ["--calls".into(), path.into()]))
         .collect()
 }

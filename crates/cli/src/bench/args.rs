@@ -52,7 +52,7 @@ pub(crate) enum ReportTarget {
 }
 
 /// The destinations of the reports of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ReportTargets {
     pub(crate) csv: Option<ReportTarget>,
     /// Whether the CSV has the three columns of io-playground.
@@ -77,7 +77,7 @@ impl ReportTargets {
 }
 
 /// The arguments of a measurement.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BenchArgs {
     pub(crate) deed: Workload,
     pub(crate) models: Vec<Model>,
@@ -95,6 +95,8 @@ pub(crate) struct BenchArgs {
     pub(crate) blocks: u32,
     pub(crate) seed: Option<u64>,
     pub(crate) path: PathBuf,
+    /// A file or a tree of the user's own, which is only read. Then `path` is the same.
+    pub(crate) own: Option<PathBuf>,
     pub(crate) targets: ReportTargets,
 }
 
@@ -152,6 +154,8 @@ struct BenchParser {
     blocks: Option<u32>,
     seed: Option<u64>,
     path: Option<PathBuf>,
+    own_tree: Option<PathBuf>,
+    own_file: Option<PathBuf>,
     save: Option<ReportTarget>,
     validate: bool,
     quick: bool,
@@ -198,6 +202,8 @@ impl BenchParser {
             }
             BenchOption::Seed => self.seed = Some(whole(value, name)?),
             BenchOption::Path => self.path = Some(path()?),
+            BenchOption::Tree => self.own_tree = Some(path()?),
+            BenchOption::File => self.own_file = Some(path()?),
             BenchOption::Save => self.save = Some(target()?),
             BenchOption::Validate => self.validate = true,
             BenchOption::Quick => self.quick = true,
@@ -324,6 +330,8 @@ impl BenchParser {
             (self.sync, "--sync"),
             (self.read_percent.is_some(), "--read"),
             (self.cache.is_some(), "--cache"),
+            (self.own_tree.is_some(), "--tree"),
+            (self.own_file.is_some(), "--file"),
         ]
     }
 
@@ -377,10 +385,12 @@ impl BenchParser {
         if has_own_batches && (!self.numbers.batches.is_empty() || self.numbers.spins) {
             return Err(b"--batch and --wait=spin are not for this workload".to_vec());
         }
+        let own = self.own_data(deed)?;
         self.targets.check()?;
         let block = self.block.unwrap_or(default_block(deed));
-        let size = self.size.unwrap_or(default_size(deed));
-        if self.direct && !(size.is_multiple_of(512) && block.is_multiple_of(512)) {
+        let all = if own.is_some() { u64::MAX } else { default_size(deed) };
+        let size = self.size.unwrap_or(all);
+        if self.direct && !((own.is_some() || size.is_multiple_of(512)) && block.is_multiple_of(512)) {
             return Err(b"with --direct, --size and --block must be multiples of 512".to_vec());
         }
         let caches = match self.cache {
@@ -404,9 +414,37 @@ impl BenchParser {
             caches,
             blocks: self.blocks.unwrap_or(10),
             seed: self.seed,
-            path: self.path.unwrap_or_else(|| PathBuf::from(".")),
+            path: own.clone().or(self.path).unwrap_or_else(|| PathBuf::from(".")),
+            own,
             targets: self.targets,
         })
+    }
+}
+
+impl BenchParser {
+    /// Returns the file or the tree of the user's own that `deed` is to read.
+    fn own_data(&self, deed: Workload) -> Result<Option<PathBuf>, Vec<u8>> {
+        let reads_a_file = matches!(deed, Workload::Read | Workload::RandomRead);
+        let senseless = [
+            (self.own_tree.is_some() && !deed.is_of_tree(), "--tree is for walk and stat"),
+            (self.own_file.is_some() && !reads_a_file, "--file is for read and random-read"),
+            (
+                self.own_tree.is_some() && self.files.is_some(),
+                "--files is for a tree that is made, not for --tree",
+            ),
+            (
+                self.own_file.is_some() && !self.langs.is_empty(),
+                "--lang reads files that are made, not --file",
+            ),
+        ];
+        if let Some((_, cause)) = senseless.iter().find(|(is_given, _)| *is_given) {
+            return Err(cause.as_bytes().to_vec());
+        }
+        let own = self.own_tree.as_ref().or(self.own_file.as_ref()).cloned();
+        if own.is_some() && self.path.is_some() {
+            return Err(b"--path is for files that are made, not for --tree and --file".to_vec());
+        }
+        Ok(own)
     }
 }
 

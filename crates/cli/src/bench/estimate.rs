@@ -104,6 +104,7 @@ mod tests {
             cache,
             read_percent: 70,
             seed: 1,
+            own: None,
         };
         let of = |cell: &Cell| {
             let mut estimate = RunEstimate::default();

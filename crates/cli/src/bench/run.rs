@@ -110,7 +110,9 @@ pub(super) fn run(
     paths: BenchPaths,
     stop: &AtomicBool,
 ) -> Result<(Run, BenchEnd), String> {
-    let stale = remove_stale(&args.path);
+    let args = &with_own_size(args)?;
+    // A tree of the user's own is never changed.
+    let stale = if args.own.is_some() { Vec::new() } else { remove_stale(&args.path) };
     let room = Capacity::at(&args.path)
         .map_err(|error| format!("cannot look at '{}': {}", args.path.display(), error_text(&error)))?;
     let mut run = Run {
@@ -130,7 +132,8 @@ pub(super) fn run(
     let others = languages(args, &paths, &mut arms, &mut run, stop);
     leave_out_what_lacks_memory(args, &room, &mut arms, &mut run);
     let mut programs = Programs { own: paths.own, others, stop };
-    if std::io::stderr().is_terminal() {
+    // The number of entries of a tree of the user's own is not known.
+    if std::io::stderr().is_terminal() && !(args.own.is_some() && args.deed.is_of_tree()) {
         let mut estimate = RunEstimate::default();
         let cells = args.caches.iter().map(|cache| cell_of(args, *cache, 0));
         let measured = cells.filter(|cell| cell.stays_warm(&args.path).is_none());
@@ -146,6 +149,28 @@ pub(super) fn run(
     }
     Ok((run, ended))
 }
+
+/// Returns `args` with the size of the user's own file, if there is one and it is smaller, and
+/// checks that data of the user's own is of the right kind.
+fn with_own_size(args: &BenchArgs) -> Result<BenchArgs, String> {
+    let mut args = args.clone();
+    let Some(path) = &args.own else { return Ok(args) };
+    let failed = |cause: &str| format!("cannot read '{}': {cause}", path.display());
+    let meta = path.metadata().map_err(|error| failed(&error_text(&error)))?;
+    match (args.deed.is_of_tree(), meta.is_dir(), meta.is_file()) {
+        (true, true, _) => Ok(args),
+        (true, false, _) => Err(failed("Not a directory")),
+        (false, _, false) => Err(failed("it is not a regular file")),
+        (false, _, true) => {
+            let unit = if args.direct { DIRECT_BYTES } else { 1 };
+            args.size = args.size.min(meta.len()) / unit * unit;
+            if args.size == 0 { Err(failed("it is empty")) } else { Ok(args) }
+        }
+    }
+}
+
+/// The bytes of the user's own file that are read with `O_DIRECT` are a multiple of this.
+const DIRECT_BYTES: u64 = 4096;
 
 /// Creates the record of a run of `command` on the filesystem of `path` that starts now.
 pub(super) fn new_run(command: String, seed: Option<u64>, path: &Path) -> Run {
@@ -196,7 +221,18 @@ fn leave_out_what_lacks_memory(args: &BenchArgs, room: &Capacity, arms: &mut Vec
 
 fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
     let BenchArgs { deed, size, block, files, direct, sync, read_percent, .. } = *args;
-    Cell { workload: deed, size, block, files, direct, sync, cache, read_percent, seed }
+    Cell {
+        workload: deed,
+        size,
+        block,
+        files,
+        direct,
+        sync,
+        cache,
+        read_percent,
+        seed,
+        own: args.own.clone(),
+    }
 }
 
 pub(super) fn error_text(error: &std::io::Error) -> String {

@@ -23,6 +23,8 @@ pub(crate) enum BenchOption {
     Blocks,
     Seed,
     Path,
+    Tree,
+    File,
     Save,
     Validate,
     Quick,
@@ -87,6 +89,12 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
     long(BenchOption::Sync, "sync", WORK, "include an fdatasync at the end in the measured time"),
     long(BenchOption::Read, "read", WORK, "of `mixed`: PERCENT of the blocks are read, and the others written; otherwise 70").required("PERCENT", ValueKind::Text),
+    long(BenchOption::Tree, "tree", WORK, "a tree of your own for `walk` and `stat`, which is only read")
+        .required("DIR", ValueKind::File)
+        .more("If it changes meanwhile, the sample counts as disturbed."),
+    long(BenchOption::File, "file", WORK, "a file of your own for `read` and `random-read`, which is only read; with `--size`, its beginning")
+        .required("FILE", ValueKind::File)
+        .more("Its bytes are counted, and not verified: nobody knows what they should be."),
     long(BenchOption::Cache, "cache", WORK, "for reading: whether the file is in the page cache (`warm`) or not (`cold`); otherwise both, one after the other")
         .required("STATE", ValueKind::Words(CACHE_WORDS)),
     long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
@@ -171,6 +179,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
         ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
         ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),
+        ("fathom bench stat --tree . --blocks 6 --cache warm", "the same for a tree that is there"),
         ("fathom bench run -- du -s . -- fathom du -s .", "which of two commands is faster, and by how much"),
         (
             "fathom bench compare --fail-above 5% old.json new.json",

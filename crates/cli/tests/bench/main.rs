@@ -5,6 +5,7 @@
 
 mod advise;
 mod commands;
+mod own_data;
 mod serve;
 #[path = "../support/mod.rs"]
 mod support;

@@ -195,6 +195,7 @@ mod tests {
             hint: CacheHint::Normal,
             read_percent: 0,
             seed: 1,
+            has_pattern: true,
             generation: 1,
             calls: None,
         };

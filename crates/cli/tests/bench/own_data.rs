@@ -1,0 +1,94 @@
+//! `--tree` and `--file`: data of the user's own is measured, and never changed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{names, run, temp};
+
+/// Returns the names below `dir` with their inodes, sizes and times of change.
+fn state(dir: &Path) -> Vec<(String, u64, u64, i64, i64)> {
+    let mut all = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in dir.read_dir().unwrap() {
+            let entry = entry.unwrap();
+            let meta = entry.metadata().unwrap();
+            let name = entry.path().display().to_string();
+            all.push((name, meta.ino(), meta.size(), meta.mtime(), meta.ctime_nsec()));
+            if meta.is_dir() {
+                dirs.push(entry.path());
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_tree_of_ones_own_is_walked_by_every_arm_and_not_changed() {
+    let dir = temp();
+    let tree = dir.path().join("tree");
+    fs::create_dir_all(tree.join("a/b/c")).unwrap();
+    fs::write(tree.join("a/b/file"), "12345").unwrap();
+    std::os::unix::fs::symlink("nowhere", tree.join("a/link")).unwrap();
+    let before = state(dir.path());
+    for workload in ["walk", "stat"] {
+        let words = format!("{workload} --tree tree --cache warm --blocks 2 --json");
+        let (status, out, err) = run(dir.path(), &words);
+        assert_eq!((status, err.as_str()), (Some(0), ""));
+        let run: Value = serde_json::from_str(&out).unwrap();
+        let rows = run["rows"].as_array().unwrap();
+        assert!(rows.len() >= 8 && rows.iter().all(|row| row["ops"] == 5), "{out}");
+        assert_eq!(rows[0]["cell"], format!("{workload} of 'tree', warm"));
+        assert_eq!(run["arms"][0]["cell"], rows[0]["cell"]);
+    }
+    assert_eq!(state(dir.path()), before);
+}
+
+#[test]
+fn a_file_of_ones_own_is_read_by_every_arm_and_not_changed() {
+    let dir = temp();
+    fs::write(dir.path().join("data"), vec![7; 300_001]).unwrap();
+    let before = state(dir.path());
+    for (words, bytes) in [
+        ("read --block 4K", 300_001),
+        ("random-read --block 4K", 300_001),
+        ("read --size 8K --block 1K", 8192),
+        ("random-read --direct --block 4K", 299_008),
+    ] {
+        let (status, out, err) = run(dir.path(), &format!("{words} --file data --blocks 1 --json"));
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{words}");
+        let run: Value = serde_json::from_str(&out).unwrap();
+        let rows = run["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["size_bytes"] == bytes), "{words}: {out}");
+        // On a filesystem in memory, a sample cannot be cold.
+        assert!(rows.iter().filter(|row| row["discarded"] == "").count() >= 8, "{words}: {out}");
+    }
+    assert_eq!(state(dir.path()), before);
+    assert_eq!(names(dir.path()), ["data"]);
+}
+
+#[test]
+fn data_that_is_not_there_or_of_another_kind_is_refused() {
+    let dir = temp();
+    fs::write(dir.path().join("empty"), "").unwrap();
+    for (words, status, said) in [
+        ("walk --tree none", 1, "cannot read 'none': No such file or directory"),
+        ("walk --tree empty", 1, "cannot read 'empty': Not a directory"),
+        ("read --file empty", 1, "cannot read 'empty': it is empty"),
+        ("read --file .", 1, "cannot read '.': it is not a regular file"),
+        ("read --tree .", 2, "--tree is for walk and stat"),
+        ("write --file empty", 2, "--file is for read and random-read"),
+        ("walk --tree . --files 3", 2, "--files is for a tree that is made, not for --tree"),
+        ("walk --tree . --path .", 2, "--path is for files that are made, not for --tree and --file"),
+        ("read --file empty --lang c", 2, "--lang reads files that are made, not --file"),
+        ("advise --tree .", 2, "--tree is not for advise"),
+    ] {
+        let (found, out, err) = run(dir.path(), words);
+        assert_eq!((found, out.as_str()), (Some(status), ""), "{words}: {err}");
+        assert!(err.starts_with(&format!("fathom bench: {said}")), "{words}: {err}");
+    }
+}
