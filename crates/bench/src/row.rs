@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::LatencyBucket;
+
 /// One sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -135,6 +137,13 @@ pub struct Row {
     /// Maximum latency of the fdatasync calls of `append-sync`.
     #[serde(default)]
     pub fdatasync_max_us: Option<f64>,
+    /// 99.9th percentile of the latency; `None` for fewer than 1,000 timed operations, and for
+    /// other languages than Rust.
+    #[serde(default)]
+    pub p999_us: Option<f64>,
+    /// The latencies of the timed operations; empty for fewer than 100, and for other languages.
+    #[serde(default)]
+    pub histogram: Vec<LatencyBucket>,
     /// Page faults of a command without I/O; `None` for other workloads.
     #[serde(default)]
     pub faults: Option<u64>,

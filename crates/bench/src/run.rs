@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Row;
+use crate::{LatencyBucket, Row};
 
 /// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,12 @@ pub struct ArmSummary {
     /// Median of [`Row::device_reads`] for each operation.
     #[serde(default)]
     pub device_reads_per_op: Option<f64>,
+    /// Median, over the samples, of the 99.9th percentile.
+    #[serde(default)]
+    pub p999_us: Option<f64>,
+    /// The sum, over the samples, of the histograms of latencies.
+    #[serde(default)]
+    pub histogram: Vec<LatencyBucket>,
     /// `None` for other workloads than `run`.
     #[serde(default)]
     pub command: Option<CommandUse>,

@@ -6,6 +6,10 @@ use fathom_io::Use;
 pub const NULL: &str = "null";
 /// The language of control programs, which are not part of this project (dd).
 pub(crate) const CONTROL: &str = "control";
+/// Percentiles of fewer timed operations say nothing about the others.
+pub(crate) const TIMED_OPS_MIN: u64 = 100;
+/// The same for the 99.9th percentile.
+pub(crate) const TIMED_OPS_FOR_P999: u64 = 1000;
 
 /// The workload of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::{self, Split};
 
 use super::program::printable;
+use crate::LatencyHistogram;
 
 /// Characters of a malformed row that an error quotes.
 const QUOTED_CHARS_MAX: usize = 300;
@@ -43,6 +44,10 @@ pub struct Measurement {
     pub max_us: f64,
     /// Peak resident memory, which only samples of a server report.
     pub memory_bytes: Option<u64>,
+    /// 99.9th percentile of the latency, of samples in Rust with enough timed operations.
+    pub p999_us: Option<f64>,
+    /// The latencies of the timed operations, of samples in Rust with enough of them.
+    pub histogram: Option<LatencyHistogram>,
 }
 
 impl Measurement {
@@ -74,15 +79,22 @@ impl Measurement {
             p95_us: row.decimal("p95_us", 3)?,
             p99_us: row.decimal("p99_us", 3)?,
             max_us: row.decimal("max_us", 3)?,
-            memory_bytes: row.last("memory_bytes")?,
+            memory_bytes: row.optional("memory_bytes", |row, key| row.number(key))?,
+            p999_us: row.optional("p999_us", |row, key| row.decimal(key, 3))?,
+            histogram: row.optional("histogram", |row, key| {
+                LatencyHistogram::parse(row.value(key)?).ok_or_else(|| format!("no counts for '{key}'"))
+            })?,
         };
+        if row.0.next().is_some() {
+            return Err("more fields than there should be".to_owned());
+        }
         measurement.in_order()
     }
 
     /// Rejects clocks and percentiles that are not ascending.
     fn in_order(self) -> Result<Self, String> {
         let clocks = [self.seconds, self.sync_s, self.close_s];
-        let ranks = [self.p50_us, self.p95_us, self.p99_us, self.max_us];
+        let ranks = [self.p50_us, self.p95_us, self.p99_us, self.p999_us.unwrap_or(self.max_us), self.max_us];
         if clocks.is_sorted() && ranks.is_sorted() { Ok(self) } else { Err("times out of order".to_owned()) }
     }
 }
@@ -100,7 +112,9 @@ impl fmt::Display for Measurement {
         write!(f, "\tswitches={}\tswitches_forced={}", count(self.switches), count(self.switches_forced))?;
         let Self { p50_us, p95_us, p99_us, max_us, .. } = self;
         write!(f, "\tp50_us={p50_us:.3}\tp95_us={p95_us:.3}\tp99_us={p99_us:.3}\tmax_us={max_us:.3}")?;
-        self.memory_bytes.map_or(Ok(()), |bytes| write!(f, "\tmemory_bytes={bytes}"))
+        self.memory_bytes.map_or(Ok(()), |bytes| write!(f, "\tmemory_bytes={bytes}"))?;
+        self.p999_us.map_or(Ok(()), |latency| write!(f, "\tp999_us={latency:.3}"))?;
+        self.histogram.map_or(Ok(()), |histogram| write!(f, "\thistogram={histogram}"))
     }
 }
 
@@ -128,14 +142,14 @@ impl<'a> RowFields<'a> {
         }
     }
 
-    /// Parses the number after the fields of every row, if there is one.
-    fn last(&mut self, key: &str) -> Result<Option<u64>, String> {
-        let Some(field) = self.0.next() else { return Ok(None) };
-        let value = field.strip_prefix(key).and_then(|field| number(field.strip_prefix('=')?));
-        match (value, self.0.next()) {
-            (Some(value), None) => Ok(Some(value)),
-            _ => Err("more fields than there should be".to_owned()),
-        }
+    /// Parses the next field with `read` if its key is `key`.
+    fn optional<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self, &str) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        let next = self.0.clone().next().and_then(|field| field.split_once('='));
+        if next.is_some_and(|(found, _)| found == key) { read(self, key).map(Some) } else { Ok(None) }
     }
 
     fn decimal(&mut self, key: &str, digits: usize) -> Result<f64, String> {
@@ -193,6 +207,9 @@ mod tests {
         let with_memory = ROW.replace('\n', "\tmemory_bytes=4096\n");
         let measurement = Measurement::parse(with_memory.as_bytes()).expect("a row");
         assert_eq!((text(&measurement), measurement.memory_bytes), (with_memory, Some(4096)));
+        let with_tail = ROW.replace('\n', "\tp999_us=5.250\thistogram=9:3,11:40\n");
+        let measurement = Measurement::parse(with_tail.as_bytes()).expect("a row");
+        assert_eq!((text(&measurement), measurement.p999_us), (with_tail, Some(5.25)));
     }
 
     #[test]
@@ -220,7 +237,14 @@ mod tests {
             ("seconds=0.1", "seconds=0.3", "times out of order"),
             ("p50_us=1.500", "p50_us=3.000", "times out of order"),
             ("max_us=9.125", "max_us=9.125\tmore=1", "more fields than there should be"),
-            ("max_us=9.125", "max_us=9.125\tmemory_bytes=-1", "more fields than there should be"),
+            ("max_us=9.125", "max_us=9.125\tmemory_bytes=-1", "no number for 'memory_bytes'"),
+            ("max_us=9.125", "max_us=9.125\tp999_us=9.126", "times out of order"),
+            (
+                "max_us=9.125",
+                "max_us=9.125\thistogram=1:2\tp999_us=3.000",
+                "more fields than there should be",
+            ),
+            ("max_us=9.125", "max_us=9.125\thistogram=1:0", "no counts for 'histogram'"),
             ("max_us=9.125", "max_us=9.125\tmemory_bytes=1\tmore=1", "more fields than there should be"),
             ("max_us=9.125\n", "max_us=9.125\r\n", "no number with 3 digits after the point for 'max_us'"),
             ("max_us=9.125\n", "max_us=9.125\n\n", "no number with 3 digits after the point for 'max_us'"),

@@ -55,6 +55,7 @@ fn fields(row: &Row) -> Result<Map<String, Value>, Error> {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
+        Value::Array(values) if values.is_empty() => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }

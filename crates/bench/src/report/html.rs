@@ -145,6 +145,7 @@ fn cell_section(at: usize, cell: &CellSection, palette: &[ModelKey<'_>], json: &
         noise(cell, json),
         figures::ratios(cell),
         figures::latencies(cell),
+        figures::histograms(cell),
         depth::figure(cell, palette),
         figures::samples(cell),
         table::arms(cell),

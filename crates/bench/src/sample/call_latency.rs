@@ -25,13 +25,17 @@ impl LatencyPercentiles {
     pub(super) fn of(nanoseconds: &mut [u64]) -> Self {
         nanoseconds.sort_unstable();
         let count = nanoseconds.len();
-        let rank = |percent: usize| {
-            let index = (count * percent).div_ceil(100).max(1) - 1;
-            nanoseconds.get(index).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
-        };
-        let (p50_us, p95_us, p99_us, max_us) = (rank(50), rank(95), rank(99), rank(100));
+        let rank = |permille: usize| rank_us(nanoseconds, permille);
+        let (p50_us, p95_us, p99_us, max_us) = (rank(500), rank(950), rank(990), rank(1000));
         Self { count: count as u64, p50_us, p95_us, p99_us, max_us }
     }
+}
+
+/// Returns the smallest of the sorted `nanoseconds` that `permille` of a thousand do not exceed, in
+/// microseconds; 0 if there are none.
+pub(super) fn rank_us(nanoseconds: &[u64], permille: usize) -> f64 {
+    let index = (nanoseconds.len() * permille).div_ceil(1000).max(1) - 1;
+    nanoseconds.get(index).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
 }
 
 /// Latencies of the timed calls of a sample by their kind, in nanoseconds.

@@ -11,14 +11,15 @@ use fathom_io::sys::Usage;
 
 use super::barrier::StartBarrier;
 use super::block_order::BlockOrder;
-use super::call_latency::{CallTimes, LatencyPercentiles};
+use super::call_latency::{CallTimes, LatencyPercentiles, rank_us};
 use super::latency::LatencySampler;
 use super::model::{self, ModelVisitor};
 use super::op_kinds::{FreeOps, OpKinds};
 use super::spec::{SampleError, SampleSpec};
-use crate::Workload;
 use crate::lang::Measurement;
 use crate::pattern::{BASE_GENERATION, PAGE_BYTES, Pattern};
+use crate::workload::{TIMED_OPS_FOR_P999, TIMED_OPS_MIN};
+use crate::{LatencyHistogram, Workload};
 
 /// Totals of a thread, or the sum over threads.
 #[derive(Debug, Default)]
@@ -46,6 +47,7 @@ impl IoTotals {
     /// Converts the totals of a sample that took `seconds`.
     pub(super) fn measurement(mut self, seconds: f64, usage: &Usage) -> Measurement {
         let latencies = LatencyPercentiles::of(&mut self.nanoseconds);
+        let count = latencies.count;
         Measurement {
             seconds,
             sync_s: seconds,
@@ -61,6 +63,8 @@ impl IoTotals {
             p50_us: latencies.p50_us,
             p95_us: latencies.p95_us,
             p99_us: latencies.p99_us,
+            p999_us: (count >= TIMED_OPS_FOR_P999).then(|| rank_us(&self.nanoseconds, 999)),
+            histogram: (count >= TIMED_OPS_MIN).then(|| LatencyHistogram::of(&self.nanoseconds)),
             max_us: latencies.max_us,
             memory_bytes: None,
         }

@@ -6,6 +6,7 @@
 mod samples;
 mod warnings;
 
+use crate::histogram;
 use crate::stats::{Bootstrap, lower_bounds, median, sign_interval};
 use crate::workload::NULL;
 use crate::{ArmName, ArmSummary, CommandUse, Interval, Noise, Row};
@@ -186,6 +187,8 @@ impl ReferenceArms<'_> {
             memory_bytes: of(|row| row.memory_bytes.map(|bytes| bytes as f64)),
             punted: of(|row| row.punted),
             device_reads_per_op: of(|row| per_unit(row.device_reads? as f64, row.ops)),
+            p999_us: of(|row| row.p999_us),
+            histogram: histogram::sum(arm.rows.iter().map(|row| row.histogram.as_slice())),
             command: arm.first.faults.map(|_| command_use(arm)),
         }
     }

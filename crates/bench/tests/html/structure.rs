@@ -2,7 +2,7 @@
 
 use fathom_bench::report::html::html;
 use fathom_bench::report::{sentences, table, to_json};
-use fathom_bench::{ArmSummary, Interval, Noise, Row, Run, UnavailableArm};
+use fathom_bench::{ArmSummary, Interval, LatencyBucket, Noise, Row, Run, UnavailableArm};
 use proptest::prelude::*;
 
 use crate::run::{HOSTILE, realistic};
@@ -424,4 +424,17 @@ fn an_invalid_position_and_a_foreign_tag_are_found() {
     let page = r#"<svg width="NaN%"><line x1="inf%" x2="4.00%" y1="-3"/></svg><img src=x><script>"#;
     assert_eq!(wild_places(page), ["NaN%", "inf%", "-3"]);
     assert_eq!(foreign_tags(page), ["img"]);
+}
+
+#[test]
+fn a_histogram_has_a_bar_for_each_bucket_and_is_left_out_without_any() {
+    let mut run = small();
+    assert!(!html(&run).contains("<h3>Latencies</h3>"));
+    let bucket = |below_us, count| LatencyBucket { below_us, count };
+    run.arms[0].histogram = vec![bucket(1.024, 3), bucket(2.048, 1), bucket(f64::MAX, 2)];
+    let page = html(&run);
+    assert_eq!(page.matches("<rect class=\"count\"").count(), 2, "no axis shows the third");
+    for height in ["height=\"100.00%\"><title>3 below ", "height=\"33.33%\"><title>1 below "] {
+        assert!(page.contains(height), "{height}");
+    }
 }

@@ -6,7 +6,7 @@ use super::figure::{Figure, FigureRow, MarkShape, segment, stroke, upright};
 use super::markup::Escaped;
 use super::number::Unit;
 use super::scale::Scale;
-use crate::{Interval, Row};
+use crate::{Interval, LatencyBucket, Row};
 
 const SECONDS: Unit = Unit::Seconds(1.0);
 const MICROS: Unit = Unit::Seconds(1e-6);
@@ -104,6 +104,37 @@ pub(super) fn latencies(cell: &CellSection) -> String {
         title: "Latency of an operation",
         caption: "How long one operation takes: medians, over the samples, of three percentiles.",
         keys: PERCENTILES.map(|(_, name, shape)| shape.key(name, name)).concat(),
+        axis: "latency",
+        unit: MICROS,
+        ground: String::new(),
+    }
+    .html(&scale, timed.map(|arm| FigureRow::of(arm, row(arm))))
+}
+
+/// Formats the histogram of the latencies of each arm. The fullest bucket has the whole height.
+pub(super) fn histograms(cell: &CellSection) -> String {
+    let ends = |bucket: &LatencyBucket| [bucket.below_us / 2.0, bucket.below_us];
+    let all = cell.counted().flat_map(|arm| &arm.summary.histogram).flat_map(ends);
+    let Some(scale) = Scale::log_over(all) else { return String::new() };
+    let row = |arm: &ArmSection| {
+        let most = arm.summary.histogram.iter().map(|bucket| bucket.count).max().unwrap_or(1).max(1);
+        let bar = |bucket: &LatencyBucket| {
+            let [low, high] = ends(bucket).map(|end| scale.place(end));
+            let (low, high, share) = (low?, high?, bucket.count as f64 / most as f64 * 100.0);
+            let (width, top) = (high - low, 100.0 - share);
+            let hint = format!("{} below {}", bucket.count, MICROS.show(bucket.below_us));
+            Some(format!(
+                r#"<rect class="count" x="{low:.2}%" width="{width:.2}%" y="{top:.2}%" height="{share:.2}%"><title>{hint}</title></rect>"#
+            ))
+        };
+        let timed: u64 = arm.summary.histogram.iter().map(|bucket| bucket.count).fold(0, u64::saturating_add);
+        (arm.summary.histogram.iter().filter_map(bar).collect(), format!("{timed} timed"))
+    };
+    let timed = cell.counted().filter(|arm| !arm.summary.histogram.is_empty());
+    Figure {
+        title: "Latencies",
+        caption: "How many of the timed operations took how long, over all samples, between powers of two.",
+        keys: String::new(),
         axis: "latency",
         unit: MICROS,
         ground: String::new(),
