@@ -5,6 +5,7 @@
 
 mod advise;
 mod commands;
+mod reproduce;
 mod serve;
 #[path = "../support/mod.rs"]
 mod support;
