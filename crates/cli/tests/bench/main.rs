@@ -6,6 +6,7 @@
 mod advise;
 mod commands;
 mod own_data;
+mod reproduce;
 mod serve;
 #[path = "../support/mod.rs"]
 mod support;
