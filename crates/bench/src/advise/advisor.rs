@@ -16,8 +16,10 @@ use crate::fixture::Cell;
 use crate::summary::{self, summarise};
 use crate::{ArmName, ArmSummary, Error, Op, Row, Run, runner};
 
-/// Blocks of a measurement of cost constants.
+/// Blocks of the measurement of blocking calls in a cell.
 const BLOCKS_BASE: u32 = 3;
+/// Blocks of the measurements of constants: the fewest that have intervals.
+const BLOCKS_CONSTANTS: u32 = summary::BLOCKS_MIN;
 /// Blocks of the first round among the contested arms.
 const BLOCKS_FIRST: u32 = 3;
 /// Fewest and most blocks of the second round.
@@ -157,7 +159,7 @@ impl Advisor<'_> {
     /// cost of blocking calls.
     fn measure_warm_reads(&mut self, cell: &Cell) -> Result<Option<OpCost>, AdviceEnd> {
         let arms = candidates(cell, self.cpus());
-        let rows = self.measure(cell, &arms, BLOCKS_BASE, 0)?;
+        let rows = self.measure(cell, &arms, BLOCKS_CONSTANTS, 0)?;
         let costs: Vec<OpCost> = self.summaries(cell, &rows).arms.iter().filter_map(OpCost::of).collect();
         self.advice.constants.warm_read = costs;
         let base = self.advice.constants.warm("blocking").cloned();
@@ -177,7 +179,7 @@ impl Advisor<'_> {
     /// error.
     fn measure_depths(&mut self, warm: &Cell) -> Result<(), AdviceEnd> {
         let cell = direct_cell(warm);
-        let rows = self.measure(&cell, &depth_arms(&cell), BLOCKS_BASE, 0)?;
+        let rows = self.measure(&cell, &depth_arms(&cell), BLOCKS_CONSTANTS, 0)?;
         self.advice.constants.direct_read =
             self.summaries(&cell, &rows).arms.iter().filter_map(OpCost::of).collect();
         Ok(())

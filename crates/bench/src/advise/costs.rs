@@ -4,7 +4,7 @@
 use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
-use crate::ArmSummary;
+use crate::{ArmSummary, Interval};
 
 /// Costs of one no-op through an io_uring ring, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,18 +36,29 @@ pub struct OpCost {
     pub wall_us: f64,
     /// CPU time of one operation.
     pub cpu_us: f64,
+    /// `wall_us` divided by that of blocking calls, within blocks; `None` for blocking calls.
+    #[serde(default)]
+    pub ratio: Option<Interval>,
+    /// The interval of `wall_us`.
+    #[serde(default)]
+    pub wall_interval_us: Option<Interval>,
 }
 
 impl OpCost {
     /// Computes the cost from the statistics of an arm; `None` if no sample of it is counted.
     #[must_use]
     pub fn of(summary: &ArmSummary) -> Option<Self> {
-        (summary.runs > 0 && summary.ops_per_s > 0.0).then(|| Self {
-            method: summary.method.clone(),
-            model: summary.model.clone(),
-            in_flight: summary.threads * summary.depth,
-            wall_us: 1e6 / summary.ops_per_s,
-            cpu_us: summary.cpu_s_per_million_ops,
+        (summary.runs > 0 && summary.ops_per_s > 0.0).then(|| {
+            let wall_us = 1e6 / summary.ops_per_s;
+            Self {
+                method: summary.method.clone(),
+                model: summary.model.clone(),
+                in_flight: summary.threads * summary.depth,
+                wall_us,
+                cpu_us: summary.cpu_s_per_million_ops,
+                ratio: summary.ratio,
+                wall_interval_us: Some(scaled(summary.seconds, wall_us / summary.seconds.median)),
+            }
         })
     }
 
@@ -97,6 +108,16 @@ impl CostConstants {
         Some(self.warm(method)?.wall_us - self.warm("blocking")?.wall_us)
     }
 
+    /// Returns the same with its interval, from the ratios within blocks, which drift does not
+    /// widen.
+    #[must_use]
+    pub fn overhead_interval_us(&self, method: &str) -> Option<Interval> {
+        let (ratio, base_us) = (self.warm(method)?.ratio?, self.warm("blocking")?.wall_us);
+        let overhead_us = |ratio: f64| (ratio - 1.0) * base_us;
+        let Interval { median, low, high } = ratio;
+        Some(Interval { median: overhead_us(median), low: overhead_us(low), high: overhead_us(high) })
+    }
+
     /// Returns the time of a warm read on several threads divided by the time on one thread: the
     /// gain from more processors for operations that do not wait.
     #[must_use]
@@ -119,6 +140,11 @@ impl CostConstants {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         Some(between(&points, f64::from(in_flight).ln())?.max(1.0))
     }
+}
+
+fn scaled(interval: Interval, factor: f64) -> Interval {
+    let Interval { median, low, high } = interval;
+    Interval { median: median * factor, low: low * factor, high: high * factor }
 }
 
 /// Interpolates linearly between `points`, sorted by the first coordinate. Outside their range it
@@ -147,7 +173,8 @@ pub(super) mod tests {
         wall_us: f64,
         cpu_us: f64,
     ) -> OpCost {
-        OpCost { method: method.to_owned(), model: model.to_owned(), in_flight, wall_us, cpu_us }
+        let (method, model) = (method.to_owned(), model.to_owned());
+        OpCost { method, model, in_flight, wall_us, cpu_us, ratio: None, wall_interval_us: None }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::validate::{Strategy, Validation};
 use super::verdict::Verdict;
-use super::{Advice, CostConstants};
+use super::{Advice, CostConstants, OpCost};
+use crate::Interval;
 use crate::profile::VALID;
 use crate::report::html::{LeadSection, html_with};
 use crate::report::{Align, aligned, escape_line, interval, significant};
@@ -105,11 +106,12 @@ fn row(verdict: &Verdict) -> [String; 6] {
 }
 
 fn constants(constants: &CostConstants) -> String {
-    // A difference of two times may come out below zero.
-    let us = |value: f64| {
-        if value > 0.0 { format!("{} us", significant(value, 2)) } else { "less than the noise".to_owned() }
+    let us = |value: f64| format!("{} us", significant(value, 2));
+    let of = |method: &str| {
+        let found = constants.overhead_interval_us(method).map(with_ends);
+        found.or_else(|| constants.overhead_us(method).map(us))
     };
-    let of = |method: &str| constants.overhead_us(method).map(us);
+    let wall = |cost: &OpCost| cost.wall_interval_us.map_or_else(|| us(cost.wall_us), with_ends);
     let nops = constants.nops;
     let handed_over = match constants.writes_are_handed_over {
         Some(true) => Some("always handed to a thread of the kernel's".to_owned()),
@@ -117,7 +119,7 @@ fn constants(constants: &CostConstants) -> String {
         None => None,
     };
     let facts = [
-        ("a cached read of 4 KiB, blocking", constants.warm("blocking").map(|cost| us(cost.wall_us))),
+        ("a cached read of 4 KiB, blocking", constants.warm("blocking").map(wall)),
         ("a hand-off to a pool, one at a time", of("pool_1")),
         ("32 at a time, in batches", of("pool_32_batched")),
         ("a hand-off through tokio", of("tokio_1")),
@@ -131,14 +133,24 @@ fn constants(constants: &CostConstants) -> String {
     let known = facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?)));
     let mut text = list("what it costs here", known);
     for cost in &constants.direct_read {
-        let _ = writeln!(
-            text,
-            "  4 KiB past the page cache, {}: {} each",
-            escape_line(&cost.method),
-            us(cost.wall_us)
-        );
+        let _ =
+            writeln!(text, "  4 KiB past the page cache, {}: {} each", escape_line(&cost.method), wall(cost));
     }
     text
+}
+
+/// Formats a time in microseconds with its interval. A difference of two times may be none, or less
+/// than none.
+fn with_ends(us: Interval) -> String {
+    let two = |value: f64| significant(value, 2);
+    let Interval { median, low, high } = us;
+    match (low.is_nan() || high.is_nan(), low <= 0.0) {
+        (true, _) if median > 0.0 => format!("{} us", two(median)),
+        (true, _) => "less than the noise".to_owned(),
+        (false, true) if high <= 0.0 => "nothing".to_owned(),
+        (false, true) => format!("at most {} us: it may be nothing", two(high)),
+        (false, false) => format!("{} us [{}, {}]", two(median), two(low), two(high)),
+    }
 }
 
 /// Formats the regret of the advice on each cell, then the median and the worst regret of each
@@ -165,4 +177,19 @@ fn validation(validation: &Validation) -> String {
         vec![strategy.name().to_owned(), or_dash(median), or_dash(worst)]
     }));
     format!("{cells}\n{}", aligned(&[Align::Left, Align::Right, Align::Right], &rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hand_offs_have_intervals_and_are_never_less_than_nothing() {
+        let interval = |median, low, high| Interval { median, low, high };
+        assert_eq!(with_ends(interval(5.0, 4.5, 5.5)), "5.0 us [4.5, 5.5]");
+        assert_eq!(with_ends(interval(0.1, -0.2, 0.4)), "at most 0.40 us: it may be nothing");
+        assert_eq!(with_ends(interval(-1.2, -2.0, -0.4)), "nothing");
+        assert_eq!(with_ends(interval(5.0, f64::NAN, f64::NAN)), "5.0 us");
+        assert_eq!(with_ends(interval(-1.2, f64::NAN, f64::NAN)), "less than the noise");
+    }
 }
