@@ -197,13 +197,14 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --threads= --depth= --batch= --wait= --size= --block= --files= --direct --sync --read= --tree= --file= --cache= --blocks= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
+            options='--models= --lang= --threads= --depth= --batch= --backlog= --wait= --size= --block= --files= --direct --sync --read= --tree= --file= --cache= --blocks= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;
                 --depth|--depth=) compopt +o default 2>/dev/null; return ;;
                 --batch|--batch=) compopt +o default 2>/dev/null; return ;;
+                --backlog|--backlog=) compopt +o default 2>/dev/null; return ;;
                 --wait|--wait=) values='block spin' ;;
                 --size|--size=) compopt +o default 2>/dev/null; return ;;
                 --block|--block=) compopt +o default 2>/dev/null; return ;;

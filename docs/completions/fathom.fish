@@ -220,6 +220,7 @@ complete -c fathom -n '__fish_seen_subcommand_from bench' -l lang -x -d 'the sam
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l threads -x -d 'numbers of threads, separated by commas: blocking calls, threads and rings (or what --models says) with each'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l depth -x -d 'numbers of operations that each thread keeps in flight'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l batch -x -d 'numbers of operations that a ring submits at once'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l backlog -x -d 'of walk and stat: the threads send entries to a consumer, for which so many may wait; separated by commas'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l wait -x -a 'block spin' -d 'how a ring waits: in the kernel (block), or polling (spin)'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l size -x -d 'bytes of the file; units as K, M and G may follow; otherwise 1G'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l block -x -d 'bytes of one operation; otherwise 4K, for read and copy 128K'

@@ -12,6 +12,8 @@ pub struct ArmNumbers {
     pub depths: Vec<u32>,
     /// Operations that a ring submits at once.
     pub batches: Vec<u32>,
+    /// Messages that may wait for the consumer of a gatherer.
+    pub backlogs: Vec<u32>,
     /// Whether rings poll for completions instead of sleeping.
     pub spins: bool,
 }
@@ -31,6 +33,11 @@ impl ArmNumbers {
     /// Returns the numbers of threads.
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
         or_one(&self.threads).into_iter()
+    }
+
+    /// Returns the backlogs.
+    pub(crate) fn backlogs(&self) -> impl Iterator<Item = u32> + use<> {
+        or_one(&self.backlogs).into_iter()
     }
 
     /// Returns the depths.
@@ -87,7 +94,9 @@ mod tests {
 
     #[test]
     fn rings_have_the_numbers_that_their_workload_uses() {
-        let numbers = ArmNumbers { threads: vec![1, 8], depths: vec![4], batches: vec![1, 4], spins: true };
+        let lists = (vec![1, 8], vec![4], vec![1, 4]);
+        let (threads, depths, batches) = lists;
+        let numbers = ArmNumbers { threads, depths, batches, spins: true, ..ArmNumbers::default() };
         let rings = |workload| {
             let numbers = numbers.of_rings_for(workload);
             (numbers.of_rings(), numbers.spins)
@@ -99,8 +108,12 @@ mod tests {
 
     #[test]
     fn combinations_are_distinct_and_batches_fit() {
-        let numbers =
-            ArmNumbers { threads: vec![1, 8, 1], depths: vec![1, 32], batches: vec![1, 128], spins: false };
+        let numbers = ArmNumbers {
+            threads: vec![1, 8, 1],
+            depths: vec![1, 32],
+            batches: vec![1, 128],
+            ..ArmNumbers::default()
+        };
         let expected = [(1, 1, 1), (1, 32, 1), (1, 32, 32), (8, 1, 1), (8, 32, 1), (8, 32, 32)];
         assert_eq!(numbers.of_rings(), expected);
         assert_eq!(ArmNumbers::default().of_rings(), [(1, 1, 1)]);

@@ -33,6 +33,8 @@ pub struct Arm {
     /// The hint for the page cache that gives the arm its name; `None` for the usual one of the
     /// cell.
     pub hint: Option<CacheHint>,
+    /// Messages that may wait for the consumer of a gatherer; 0 for a walk without a consumer.
+    pub backlog: usize,
 }
 
 /// The arm of random reads without a hint: the kernel reads ahead.
@@ -55,6 +57,7 @@ impl Arm {
             batch: 1,
             completion,
             hint: None,
+            backlog: 0,
         }
     }
 
@@ -284,11 +287,23 @@ pub fn own_arms(workload: Workload, models: &[Model], numbers: &ArmNumbers) -> V
     std::iter::once(Arm::new("blocking", Model::Sync)).chain(others).collect()
 }
 
+/// Returns the arms that send entries to a consumer, with each combination of threads and backlog.
+fn gatherers(numbers: &ArmNumbers) -> Vec<Arm> {
+    let arm = |threads: u32, backlog: u32| {
+        let name = format!("{threads}_threads_{backlog}_backlog");
+        let arm = Arm::new(name, Model::Threads(None)).with_threads(threads as usize);
+        Arm { backlog: backlog as usize, ..arm }
+    };
+    let threads = numbers.threads();
+    threads.flat_map(|threads| numbers.backlogs().map(move |backlog| arm(threads, backlog))).collect()
+}
+
 fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Arm> {
     let size = |number: u32| number as usize;
     let of_rings = numbers.of_rings_for(workload);
     let completion = if of_rings.spins { Completion::Spin } else { Completion::Wait };
     match model {
+        Model::Threads(_) if workload.is_of_tree() && !numbers.backlogs.is_empty() => gatherers(numbers),
         Model::Threads(_) => numbers
             .threads()
             .map(|threads| {
@@ -407,8 +422,13 @@ mod tests {
 
     #[test]
     fn listed_numbers_make_every_combination() {
-        let numbers =
-            ArmNumbers { threads: vec![1, 8], depths: vec![1, 32], batches: vec![1, 128], spins: true };
+        let numbers = ArmNumbers {
+            threads: vec![1, 8],
+            depths: vec![1, 32],
+            batches: vec![1, 128],
+            spins: true,
+            ..ArmNumbers::default()
+        };
         let names = |workload, models: &[Model]| -> Vec<String> {
             own_arms(workload, models, &numbers).into_iter().map(|arm| arm.name).collect()
         };

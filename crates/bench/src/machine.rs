@@ -35,6 +35,14 @@ pub fn kernel() -> String {
     format!("{} {}", uname.release().to_string_lossy(), uname.machine().to_string_lossy())
 }
 
+/// Returns the peak resident memory of this process (`VmHWM` in proc_pid_status(5)).
+pub(crate) fn own_peak_memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    kibibytes.unwrap_or_default() * 1024
+}
+
 fn value_of(path: &str, name: &str) -> Option<String> {
     let text = read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;

@@ -72,7 +72,7 @@ pub struct Row {
     pub switches: Option<u64>,
     /// Involuntary context switches.
     pub switches_forced: Option<u64>,
-    /// Peak resident memory of the process of a server or a command; `None` for other workloads.
+    /// Peak resident memory of the process of a server, a command or a walk; `None` for others.
     pub memory_bytes: Option<u64>,
     /// Fraction of operations that io_uring punted to a kernel worker (io-wq); `None` if it is
     /// unknown.

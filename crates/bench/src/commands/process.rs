@@ -12,6 +12,7 @@ use fathom_io::sys::{ChildUsage, MigrationCounter, wait_for_child};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::OutputSum;
+use crate::machine::own_peak_memory_bytes;
 use crate::report::escape_line;
 
 /// Interval of the checks for a stop. It is long enough not to disturb the measurement.
@@ -170,14 +171,6 @@ fn beginning(mut stream: impl Read) -> io::Result<Vec<u8>> {
 fn finished<T>(receiver: Receiver<io::Result<T>>) -> io::Result<T> {
     let open = "its output is still open 10 s after its end: a process that it started holds it";
     receiver.recv_timeout(OUTPUT_OPEN_MAX).unwrap_or_else(|_| Err(io::Error::other(open)))
-}
-
-/// Returns the peak resident memory of this process (`VmHWM` in proc_pid_status(5)).
-fn own_peak_memory_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
-    kibibytes.unwrap_or_default() * 1024
 }
 
 #[cfg(test)]

@@ -91,6 +91,7 @@ mod tests {
                 read_percent: 0,
                 seed,
                 has_pattern: true,
+                backlog: 0,
                 generation,
                 calls: None,
             };

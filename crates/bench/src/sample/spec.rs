@@ -56,6 +56,8 @@ pub struct SampleSpec {
     pub generation: u64,
     /// Whether the file has the pattern, whose stamps are checked. A user's own file has not.
     pub has_pattern: bool,
+    /// Messages that may wait for the consumer of a gatherer; 0 for a walk without a consumer.
+    pub backlog: usize,
     /// A file for the latencies of each kind of call.
     pub calls: Option<PathBuf>,
 }
@@ -104,6 +106,11 @@ impl SampleSpec {
                     && !self.workload.is_of_tree() =>
             {
                 wrong("a file without the pattern is for read and random-read")
+            }
+            Self { backlog: 1.., .. }
+                if !(self.workload.is_of_tree() && matches!(self.model, Some(Model::Threads(_)))) =>
+            {
+                wrong("a backlog is for walk and stat with threads")
             }
             Self { read_percent: 101.., .. } => wrong("the percentage of reads is at most 100"),
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {
@@ -221,6 +228,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--direct", if spec.direct { "yes" } else { "no" }.to_owned()),
         ("--advice", spec.hint.name().to_owned()),
         ("--read", spec.read_percent.to_string()),
+        ("--backlog", spec.backlog.to_string()),
         ("--pattern", if spec.has_pattern { "yes" } else { "no" }.to_owned()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),

@@ -10,13 +10,15 @@ use std::time::Instant;
 use fathom_io::sys::usage;
 use fathom_io::{Errno, Model};
 use fathom_walk::{
-    Emit, Entry, Fields, FileType, Follow, Meta, Names, NextRoot, Node, Options, RootSource, Visitor,
+    Emit, Entry, Fields, FileType, Follow, Meta, Names, NextRoot, Node, Options, RootSource, Summary,
+    Visitor, gatherer,
 };
 
 use super::spec::{SampleError, SampleSpec};
 use super::usage_between;
 use crate::Workload;
 use crate::lang::Measurement;
+use crate::machine::own_peak_memory_bytes;
 
 /// Totals of a walk, shared by its workers.
 #[derive(Debug, Default)]
@@ -113,6 +115,28 @@ fn options(spec: &SampleSpec, stats: bool) -> Options {
         .stat_dirs(stats)
 }
 
+/// Gathers the tree at the path of `spec`: workers send entries to this thread, which counts them.
+fn gather(spec: &SampleSpec, stats: bool, counter: &TreeCounter) -> Result<Summary, fathom_walk::Error> {
+    let builder = gatherer::Builder::new().workers(spec.threads).backlog(spec.backlog).metadata(stats);
+    let mut walk = builder.walk([&spec.path])?;
+    let mut share = LocalTotals::default();
+    for item in &mut walk {
+        let item = match item {
+            Ok(item) => item,
+            Err(failed) => {
+                counter.fail(failed.errno);
+                continue;
+            }
+        };
+        share.0 += 1;
+        if let Some(meta) = item.meta.filter(|meta| meta.file_type() == FileType::Regular) {
+            share.1 += meta.size.unsigned_abs();
+        }
+    }
+    counter.flush(&mut share);
+    walk.finish()
+}
+
 /// Walks the tree at the path of `spec`. The operations are the entries, the bytes are the sizes of
 /// regular files.
 pub(super) fn walk(spec: &SampleSpec) -> Result<Measurement, SampleError> {
@@ -122,8 +146,11 @@ pub(super) fn walk(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let found = Arc::new(TreeTotals::default());
     let counter = TreeCounter { count: found.clone(), stats };
     let (before, start) = (usage(), Instant::now());
-    let summary =
-        fathom_walk::run_unordered(options(spec, stats), counter, &mut SingleRoot(Some(root)), &mut |_| {});
+    let summary = if spec.backlog > 0 {
+        gather(spec, stats, &counter)
+    } else {
+        fathom_walk::run_unordered(options(spec, stats), counter, &mut SingleRoot(Some(root)), &mut |_| {})
+    };
     let (seconds, after) = (start.elapsed().as_secs_f64(), usage());
     let summary = summary.map_err(|error| SampleError::Refused(error.to_string()))?;
     let error = found.error.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -143,6 +170,7 @@ pub(super) fn walk(spec: &SampleSpec) -> Result<Measurement, SampleError> {
         cpu_sys_s: usage.cpu.saturating_sub(usage.cpu_user).as_secs_f64(),
         switches: Some(usage.waits),
         switches_forced: Some(usage.preemptions),
+        memory_bytes: Some(own_peak_memory_bytes()),
         ..Measurement::default()
     })
 }

@@ -28,6 +28,8 @@ const PLAIN: &[u8] = b"plain";
 const SIZE_MAX: i128 = i64::MAX as i128;
 /// The maximum number of files in a tree.
 const FILES_MAX: u64 = 100_000_000;
+/// The maximum number of messages in a backlog.
+const BACKLOG_MAX: usize = 1 << 30;
 /// The default number of repetitions of a validation.
 const BLOCKS_VALIDATE: u32 = 7;
 /// The percentage of blocks that `mixed` reads by default.
@@ -180,6 +182,7 @@ impl BenchParser {
             BenchOption::Lang => self.langs = langs(value, name, charset)?,
             BenchOption::Threads => self.numbers.threads = counts(value, name, charset)?,
             BenchOption::Depth => self.numbers.depths = counts(value, name, charset)?,
+            BenchOption::Backlog => self.numbers.backlogs = backlogs(value, name, charset)?,
             BenchOption::Batch => self.numbers.batches = counts(value, name, charset)?,
             BenchOption::Wait => {
                 let spins = |word: &[u8]| value::one_of(word, WAIT_WORDS, &[false, true]);
@@ -381,6 +384,9 @@ impl BenchParser {
         {
             return Err(b"--threads, --depth, --batch and --wait are not for this workload".to_vec());
         }
+        if !deed.is_of_tree() && !self.numbers.backlogs.is_empty() {
+            return Err(b"--backlog is for walk and stat".to_vec());
+        }
         let has_own_batches = deed.is_of_tree() || deed.is_of_small_files();
         if has_own_batches && (!self.numbers.batches.is_empty() || self.numbers.spins) {
             return Err(b"--batch and --wait=spin are not for this workload".to_vec());
@@ -531,12 +537,21 @@ fn list(value: &[u8], valid: &[&str], name: &str, charset: Charset) -> Result<Ve
 
 /// Parses numbers of threads or operations, separated by commas.
 fn counts(value: &[u8], name: &str, charset: Charset) -> Result<Vec<u32>, Vec<u8>> {
+    numbers_up_to(Model::COUNT_MAX, value, name, charset)
+}
+
+/// Parses numbers of messages, separated by commas.
+fn backlogs(value: &[u8], name: &str, charset: Charset) -> Result<Vec<u32>, Vec<u8>> {
+    numbers_up_to(BACKLOG_MAX, value, name, charset)
+}
+
+fn numbers_up_to(most: usize, value: &[u8], name: &str, charset: Charset) -> Result<Vec<u32>, Vec<u8>> {
     let words = value.split(|byte| *byte == b',');
     let count = |word: &[u8]| {
         let number = std::str::from_utf8(word).ok().filter(|word| word.bytes().all(|b| b.is_ascii_digit()));
         let number = number.and_then(|word| word.parse::<u32>().ok());
-        number.filter(|number| (1..=Model::COUNT_MAX).contains(&(*number as usize))).ok_or_else(|| {
-            let most = Model::COUNT_MAX.to_string();
+        number.filter(|number| (1..=most).contains(&(*number as usize))).ok_or_else(|| {
+            let most = most.to_string();
             let given = quote(word, charset);
             [b"invalid number ", &given[..], b" for '", name.as_bytes(), b"': from 1 to ", most.as_bytes()]
                 .concat()

@@ -34,6 +34,7 @@ Takes one sample of a benchmark in this process and prints it as one line of key
                        willneed (read now, for a window ahead), or dontcache (keep no page; Linux 6.14) (normal)
   --read PERCENT       of mixed: the share of blocks that are read, and not written (70)
   --seed N             the seed of the data and of random orders (1)
+  --backlog N          of walk and stat with threads: entries go to a consumer, for which N may wait (0: to none)
   --pattern YES_OR_NO  whether a file that is read has the data pattern, which is checked (yes)
   --generation N       the generation of the data (1)
   --calls FILE         for append-sync and mixed: write the latencies of reads, writes and syncs to FILE, a line each:
@@ -92,6 +93,7 @@ fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
         read_percent: 70,
         seed: 1,
         has_pattern: true,
+        backlog: 0,
         generation: 1,
         calls: None,
     };
@@ -125,6 +127,7 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
         "--direct" => spec.direct = yes_or_no(text).ok_or_else(refused)?,
         "--advice" => spec.hint = text.and_then(CacheHint::named).ok_or_else(refused)?,
         "--read" => spec.read_percent = u8::try_from(number()?).map_err(|_| refused())?,
+        "--backlog" => spec.backlog = count()?,
         "--pattern" => spec.has_pattern = yes_or_no(text).ok_or_else(refused)?,
         "--seed" => spec.seed = number()?,
         "--generation" => spec.generation = number()?,

@@ -12,6 +12,7 @@ pub(crate) enum BenchOption {
     Threads,
     Depth,
     Batch,
+    Backlog,
     Wait,
     Size,
     Block,
@@ -81,6 +82,9 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
         ),
     long(BenchOption::Depth, "depth", WORK, "numbers of operations that each thread keeps in flight").required("LIST", ValueKind::Text),
     long(BenchOption::Batch, "batch", WORK, "numbers of operations that a ring submits at once").required("LIST", ValueKind::Text),
+    long(BenchOption::Backlog, "backlog", WORK, "of `walk` and `stat`: the threads send entries to a consumer, for which so many may wait; separated by commas")
+        .required("LIST", ValueKind::Text)
+        .more("The consumer counts them, as that of the gatherer in the crate `fathom-walk`. The table has the peak memory."),
     long(BenchOption::Wait, "wait", WORK, "how a ring waits: in the kernel (`block`), or polling (`spin`)")
         .required("HOW", ValueKind::Words(WAIT_WORDS)),
     long(BenchOption::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", ValueKind::Text),

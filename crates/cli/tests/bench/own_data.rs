@@ -27,6 +27,10 @@ fn state(dir: &Path) -> Vec<(String, u64, u64, i64, i64)> {
     all
 }
 
+fn run_gatherers(dir: &Path, workload: &str) -> (Option<i32>, String, String) {
+    run(dir, &format!("{workload} --tree tree --threads 2 --backlog 1,65536 --cache warm --blocks 2 --json"))
+}
+
 #[test]
 fn a_tree_of_ones_own_is_walked_by_every_arm_and_not_changed() {
     let dir = temp();
@@ -41,6 +45,17 @@ fn a_tree_of_ones_own_is_walked_by_every_arm_and_not_changed() {
         assert_eq!((status, err.as_str()), (Some(0), ""));
         let run: Value = serde_json::from_str(&out).unwrap();
         let rows = run["rows"].as_array().unwrap();
+        let (status, out, err) = run_gatherers(dir.path(), workload);
+        assert_eq!((status, err.as_str()), (Some(0), ""));
+        let gathered: Value = serde_json::from_str(&out).unwrap();
+        let gathered = gathered["rows"].as_array().unwrap();
+        assert!(
+            gathered.iter().all(|row| row["ops"] == 5 && row["memory_bytes"].as_u64() > Some(100_000)),
+            "{out}"
+        );
+        for method in ["2_threads_1_backlog", "2_threads_65536_backlog"] {
+            assert!(gathered.iter().any(|row| row["method"] == method), "{out}");
+        }
         assert!(rows.len() >= 8 && rows.iter().all(|row| row["ops"] == 5), "{out}");
         assert_eq!(rows[0]["cell"], format!("{workload} of 'tree', warm"));
         assert_eq!(run["arms"][0]["cell"], rows[0]["cell"]);
@@ -80,6 +95,7 @@ fn data_that_is_not_there_or_of_another_kind_is_refused() {
         ("walk --tree empty", 1, "cannot read 'empty': Not a directory"),
         ("read --file empty", 1, "cannot read 'empty': it is empty"),
         ("read --file .", 1, "cannot read '.': it is not a regular file"),
+        ("read --backlog 1 --file empty", 2, "--backlog is for walk and stat"),
         ("read --tree .", 2, "--tree is for walk and stat"),
         ("write --file empty", 2, "--file is for read and random-read"),
         ("walk --tree . --files 3", 2, "--files is for a tree that is made, not for --tree"),

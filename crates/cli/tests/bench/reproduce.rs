@@ -16,7 +16,7 @@ const IO_PLAYGROUND: &str = "Methods of writing a file (io-playground)";
 
 /// Replacements of sizes, trees and the caches of the machine by small ones of the test. The
 /// languages whose programs take long to build have tests in `crates/bench`.
-const SMALL: [(&str, &str); 10] = [
+const SMALL: [(&str, &str); 13] = [
     (" DIR", " tree"),
     ("--lang c,go,zig,python --wait", "--lang c --wait"),
     ("--lang c,go,zig,python", "--lang c,python"),
@@ -24,6 +24,9 @@ const SMALL: [(&str, &str); 10] = [
     ("--size 7M", "--size 140K"),
     ("bench run ", "bench run --blocks 1 "),
     ("bench serve ", "bench serve --blocks 1 "),
+    ("bench walk ", "bench walk --blocks 1 "),
+    ("--cache cold", "--cache warm"),
+    ("--threads 1,8,16,32,64,128", "--threads 1,8,128"),
     ("bench write ", "bench write --blocks 1 "),
     ("sync; ", ""),
     ("/proc/sys/vm/drop_caches", "drop_caches"),
@@ -143,6 +146,9 @@ fn reproduce_measures_three_models_of_du() {
 fn reproduce_measures_threads_and_output_of_a_walk() {
     let (dir, printed) = reproduce(DIRINVENTORY);
     assert!(printed.contains(" fathom list --order any --count --threads 128 tree "), "{printed}");
+    for arm in [" 128_threads_65536_backlog ", " 1_threads_524288_backlog "] {
+        assert!(printed.contains(arm), "{arm}: {printed}");
+    }
     // The text of --prepare has run.
     assert_eq!(fs::read_to_string(dir.path().join("drop_caches")).unwrap(), "3\n");
 }

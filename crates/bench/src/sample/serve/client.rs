@@ -196,6 +196,7 @@ mod tests {
             read_percent: 0,
             seed: 1,
             has_pattern: true,
+            backlog: 0,
             generation: 1,
             calls: None,
         };
