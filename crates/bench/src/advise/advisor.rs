@@ -158,9 +158,9 @@ impl Advisor<'_> {
     /// Measures every arm on a warm cache, which yields the costs of their hand-offs. Returns the
     /// cost of blocking calls.
     fn measure_warm_reads(&mut self, cell: &Cell) -> Result<Option<OpCost>, AdviceEnd> {
-        let arms = candidates(cell, self.cpus());
-        let rows = self.measure(cell, &arms, BLOCKS_CONSTANTS, 0)?;
-        let costs: Vec<OpCost> = self.summaries(cell, &rows).arms.iter().filter_map(OpCost::of).collect();
+        let (arms, half) = (candidates(cell, self.cpus()), half_of(cell));
+        let rows = self.measure(&half, &arms, BLOCKS_CONSTANTS, 0)?;
+        let costs: Vec<OpCost> = self.summaries(&half, &rows).arms.iter().filter_map(OpCost::of).collect();
         self.advice.constants.warm_read = costs;
         let base = self.advice.constants.warm("blocking").cloned();
         self.skip_if_unknown(cell, base.as_ref(), &rows);
@@ -178,7 +178,7 @@ impl Advisor<'_> {
     /// Measures the gain from depth on this device. A filesystem without `O_DIRECT` is not an
     /// error.
     fn measure_depths(&mut self, warm: &Cell) -> Result<(), AdviceEnd> {
-        let cell = direct_cell(warm);
+        let cell = half_of(&direct_cell(warm));
         let rows = self.measure(&cell, &depth_arms(&cell), BLOCKS_CONSTANTS, 0)?;
         self.advice.constants.direct_read =
             self.summaries(&cell, &rows).arms.iter().filter_map(OpCost::of).collect();
@@ -252,6 +252,13 @@ impl Advisor<'_> {
         advice.walk_in_flight = sensitivity::walk_in_flight(&advice.constants, &advice.verdicts);
         advice
     }
+}
+
+/// Returns `cell` with half of its operations. Constants are costs of one operation, and take twice
+/// as many blocks as other measurements for their intervals.
+fn half_of(cell: &Cell) -> Cell {
+    let block = cell.block as u64;
+    Cell { size: (cell.size / 2).next_multiple_of(block).max(block), ..cell.clone() }
 }
 
 /// Returns the number of further blocks of `better` arms that fit into `share`, given that

@@ -125,7 +125,7 @@ struct ReferenceArms<'a> {
 impl ReferenceArms<'_> {
     /// Returns for each arm whether it is not shown to be slower than the best one by more than
     /// `margin`. Two things show it: the bound that holds for all arms at the same time, and the
-    /// interval of its ratio, which reports print and which too few common blocks do not have.
+    /// interval of its ratio, which reports print. Of an arm with too few samples nothing is known.
     fn among_best(&self, margin: f64) -> Vec<bool> {
         let Some(best) = self.best else { return Vec::new() };
         let logs: Vec<LogRatios> = self.arms.iter().map(|arm| arm.log_ratios_to(best)).collect();
@@ -134,7 +134,8 @@ impl ReferenceArms<'_> {
         let shown = |arm: &ArmSamples<'_>, bound| {
             exceeds(bound) && self.ratio(arm, self.best).is_some_and(|ratio| ratio.low > 1.0)
         };
-        self.arms.iter().zip(bounds).map(|(arm, bound)| !arm.rows.is_empty() && !shown(arm, bound)).collect()
+        let is_known = |arm: &ArmSamples<'_>| arm.rows.len() >= BLOCKS_MIN as usize;
+        self.arms.iter().zip(bounds).map(|(arm, bound)| is_known(arm) && !shown(arm, bound)).collect()
     }
 
     /// Returns the ratio of `arm` to `other`; `None` if they are the same or have no block in
