@@ -18,9 +18,9 @@ use crate::fixture::CpuTicks;
 use crate::runner::Executor;
 use crate::{ArmName, Error, Op, Row};
 
-/// The value of [`Row::lang`] and [`Row::model`].
+/// The value of [`Row::lang`] and [`Row::model`] of a command.
 pub const LANG: &str = "command";
-/// The value of [`Row::workload`].
+/// The value of [`Row::workload`] of a command.
 pub const WORKLOAD: &str = "run";
 
 /// A command to measure.
@@ -127,36 +127,34 @@ impl<'a> CommandExecutor<'a> {
         Ok(end)
     }
 
-    fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+    /// Adds a note, unless one has the same beginning.
+    fn note_once(&mut self, beginning: &str, rest: &str) {
+        if !self.notes.iter().any(|note| note.starts_with(beginning)) {
+            self.notes.push(format!("{beginning}{rest}"));
         }
     }
 
-    /// Notes what a reader of the sample's numbers has to know.
+    /// Notes facts that a reader of the sample's numbers has to know.
     fn notice(&mut self, index: usize, end: &ProcessEnd) {
         let name = &self.arms[index].name;
-        let known = self.checked[index].map(|sum| sum.bytes);
-        let differs = known.zip(end.output.map(|sum| sum.bytes)).filter(|(known, now)| known != now);
-        let differs = differs.map(|(known, now)| {
-            format!("the output of '{name}' is not the same each time: {known} bytes, and {now}")
-        });
+        let (known, now) = (self.checked[index].map(|sum| sum.bytes), end.output.map(|sum| sum.bytes));
+        if let (Some(known), Some(now)) = (known, now)
+            && known != now
+        {
+            let rest = format!("is not the same each time: {known} bytes, and {now}");
+            self.note_once(&format!("the output of '{name}' "), &rest);
+        }
         // The peak of a child begins with that of its parent (exec_mmap of Linux).
-        let is_hidden = end.used.peak_memory_bytes <= end.memory_floor_bytes;
-        let hidden = is_hidden.then(|| {
+        if end.used.peak_memory_bytes <= end.memory_floor_bytes {
             let floor = end.memory_floor_bytes as f64 / 1e6;
-            format!(
-                "the peak memory of '{name}' is {floor:.1} MB or less: the kernel counts that of the program which started it"
-            )
-        });
-        let uncounted = end.migrations.is_none().then(|| {
-            "migrations are not counted: /proc/sys/kernel/perf_event_paranoid has to be 1 or less, or the user root"
-                .to_owned()
-        });
-        let first = |kind: &str| self.notes.iter().any(|note| note.starts_with(kind));
-        let differs = differs.filter(|_| !first(&format!("the output of '{name}'")));
-        let hidden = hidden.filter(|_| !first(&format!("the peak memory of '{name}'")));
-        [differs, hidden, uncounted].into_iter().flatten().for_each(|note| self.note(note));
+            let rest =
+                format!("is {floor:.1} MB or less: the kernel counts that of the program which started it");
+            self.note_once(&format!("the peak memory of '{name}' "), &rest);
+        }
+        if end.migrations.is_none() {
+            let rest = "/proc/sys/kernel/perf_event_paranoid has to be 1 or less, or the user root";
+            self.note_once("migrations are not counted: ", rest);
+        }
     }
 
     fn row(&self, arm: &CommandArm, block: u32, end: &ProcessEnd, steal: f64) -> Row {

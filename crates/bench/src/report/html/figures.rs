@@ -31,7 +31,7 @@ pub(super) fn ratios(cell: &CellSection) -> String {
     let rank_key = |class, text| if is_ranked { MarkShape::Circle.key(class, text) } else { String::new() };
     let keys = [
         rank_key("best", "not shown to be slower than the fastest"),
-        rank_key("other", "slower"),
+        rank_key("other", "slower, or with too few samples"),
         MarkShape::Diamond.key("base", "baseline"),
         cell.noise.map_or(String::new(), |_| band_key.to_owned()),
     ];
