@@ -197,7 +197,7 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --threads= --depth= --batch= --backlog= --wait= --size= --block= --files= --direct --sync --read= --tree= --file= --cache= --blocks= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
+            options='--models= --lang= --threads= --depth= --batch= --backlog= --wait= --size= --block= --files= --direct --sync --read= --rate= --tree= --file= --cache= --blocks= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
@@ -210,6 +210,7 @@ _fathom() {
                 --block|--block=) compopt +o default 2>/dev/null; return ;;
                 --files|--files=) compopt +o default 2>/dev/null; return ;;
                 --read|--read=) compopt +o default 2>/dev/null; return ;;
+                --rate|--rate=) compopt +o default 2>/dev/null; return ;;
                 --tree|--tree=) return ;;
                 --file|--file=) return ;;
                 --cache|--cache=) values='warm cold' ;;

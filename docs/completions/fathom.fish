@@ -228,6 +228,7 @@ complete -c fathom -n '__fish_seen_subcommand_from bench' -l files -x -d 'files 
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l direct -d 'bypass the page cache (O_DIRECT)'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l sync -d 'include an fdatasync at the end in the measured time'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l read -x -d 'of mixed: PERCENT of the blocks are read, and the others written; otherwise 70'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l rate -x -d 'of serve: N requests a second, whether or not earlier ones have been answered'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l tree -r -F -d 'a tree of your own for walk and stat, which is only read'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l file -r -F -d 'a file of your own for read and random-read, which is only read; with --size, its beginning'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l cache -x -a 'warm cold' -d 'for reading: whether the file is in the page cache (warm) or not (cold); otherwise both, one after the other'

@@ -19,9 +19,9 @@ pub struct ArmNumbers {
 }
 
 impl ArmNumbers {
-    /// Returns the name of a ring's arm with these numbers.
-    pub(crate) fn ring_name(threads: u32, depth: u32, batch: u32) -> String {
-        format!("{threads}_threads_iouring_{depth}_entries_{batch}_at_once")
+    /// Returns the name of an arm of `kind` (`iouring`, `aio`) with these numbers.
+    pub(crate) fn queue_name(kind: &str, threads: u32, depth: u32, batch: u32) -> String {
+        format!("{threads}_threads_{kind}_{depth}_entries_{batch}_at_once")
     }
 
     /// Returns whether the user lists anything.

@@ -5,7 +5,7 @@ use fathom_io::uring::Completion;
 
 use crate::ArmName;
 use crate::lang::{self, Lang};
-use crate::sample::CacheHint;
+use crate::sample::AccessHint;
 use crate::sample::serve::CONNECTIONS;
 use crate::workload::{CONTROL, NULL};
 use crate::{ArmNumbers, Workload};
@@ -30,9 +30,9 @@ pub struct Arm {
     pub batch: usize,
     /// The way of waiting for completions.
     pub completion: Completion,
-    /// The hint for the page cache that gives the arm its name; `None` for the usual one of the
+    /// The hint to the kernel that gives the arm its name; `None` for the usual one of the
     /// cell.
-    pub hint: Option<CacheHint>,
+    pub hint: Option<AccessHint>,
     /// Messages that may wait for the consumer of a gatherer; 0 for a walk without a consumer.
     pub backlog: usize,
 }
@@ -87,7 +87,14 @@ impl Arm {
     /// Returns this arm as it is without a hint not to read ahead.
     #[must_use]
     pub fn with_read_ahead(&self) -> Self {
-        Self { name: READ_AHEAD.to_owned(), hint: Some(CacheHint::Normal), ..self.clone() }
+        Self { name: READ_AHEAD.to_owned(), hint: Some(AccessHint::Normal), ..self.clone() }
+    }
+
+    /// Returns this arm with calls that poll the device.
+    #[must_use]
+    pub fn with_polled_calls(&self) -> Self {
+        let hint = AccessHint::HighPriority;
+        Self { name: format!("{}_{}", self.name, hint.name()), hint: Some(hint), ..self.clone() }
     }
 
     /// Returns whether this arm is the loop without its calls, whose time is no answer.
@@ -175,6 +182,8 @@ fn other_models() -> Vec<Arm> {
         Arm::new("tokio_1", Model::Tokio),
         Arm::new("tokio_32", Model::Tokio).with_depth(32, 1),
         Arm::new("mmap", Model::Mmap),
+        Arm::new("aio_1", Model::Aio),
+        Arm::new("aio_32", Model::Aio).with_depth(32, 8),
     ]
 }
 
@@ -194,12 +203,12 @@ fn deepening(workload: Workload) -> Vec<Arm> {
 
 /// Returns the arms of `workload` that differ from `blocking` in a hint for the page cache alone.
 fn hinted(workload: Workload) -> Vec<Arm> {
-    let hints: &[CacheHint] = match workload {
-        Workload::Read => &[CacheHint::Sequential, CacheHint::WillNeed, CacheHint::DontCache],
-        Workload::Write | Workload::RandomWrite => &[CacheHint::DontCache],
+    let hints: &[AccessHint] = match workload {
+        Workload::Read => &[AccessHint::Sequential, AccessHint::WillNeed, AccessHint::DontCache],
+        Workload::Write | Workload::RandomWrite => &[AccessHint::DontCache],
         _ => &[],
     };
-    let arm = |hint: &CacheHint| Arm {
+    let arm = |hint: &AccessHint| Arm {
         hint: Some(*hint),
         ..Arm::new(format!("blocking_{}", hint.name()), Model::Sync)
     };
@@ -321,9 +330,18 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
                     _ => "",
                 };
                 let spin = if of_rings.spins { "_spin" } else { "" };
-                let name = format!("{}{kind}{spin}", ArmNumbers::ring_name(threads, depth, batch));
+                let name = ArmNumbers::queue_name("iouring", threads, depth, batch);
+                let name = format!("{name}{kind}{spin}");
                 let arm = Arm::new(name, model).with_threads(size(threads));
                 Arm { completion, ..arm.with_depth(size(depth), size(batch)) }
+            })
+            .collect(),
+        Model::Aio => of_rings
+            .of_rings()
+            .into_iter()
+            .map(|(threads, depth, batch)| {
+                let name = ArmNumbers::queue_name("aio", threads, depth, batch);
+                Arm::new(name, model).with_threads(size(threads)).with_depth(size(depth), size(batch))
             })
             .collect(),
         Model::Pool | Model::Nowait | Model::Tokio => {
@@ -468,7 +486,7 @@ mod tests {
         // The published comparison has none.
         assert_eq!(names(Workload::Write, &[Model::Sync]), ["blocking", "blocking_dontcache"]);
         assert_eq!(names(Workload::RandomRead, &[Model::Sync]), ["blocking"]);
-        let advised = |arm: &Arm| arm.hint == Some(CacheHint::WillNeed) && arm.threads == 1;
+        let advised = |arm: &Arm| arm.hint == Some(AccessHint::WillNeed) && arm.threads == 1;
         assert_eq!(arms(Workload::Read, &[]).into_iter().filter(advised).count(), 1);
     }
 

@@ -12,7 +12,7 @@ use crate::arms::Arm;
 use crate::fixture::{Fixture, SampleLauncher};
 use crate::lang::{self, Measurement, Program, RunRequest};
 use crate::runner::Executor;
-use crate::sample::{CacheHint, SampleSpec, arguments};
+use crate::sample::{AccessHint, SampleSpec, arguments};
 use crate::{ArmName, Error, Op, Row};
 
 /// The programs that execute samples.
@@ -46,7 +46,7 @@ impl SampleLauncher for Programs<'_> {
             size_bytes: spec.size,
             block_bytes: spec.block as u64,
             direct: spec.direct,
-            no_read_ahead: spec.hint == CacheHint::Random,
+            no_read_ahead: spec.hint == AccessHint::Random,
             seed: spec.seed,
             generation: spec.generation,
         };

@@ -160,4 +160,17 @@ pub struct Row {
     /// Bytes that a command has left for devices to write; `None` for other workloads.
     #[serde(default)]
     pub written_bytes: Option<u64>,
+    /// Mean latency of requests at a given rate, each from the time at which it was due; `None` for
+    /// other workloads.
+    #[serde(default)]
+    pub mean_us: Option<f64>,
+}
+
+impl Row {
+    /// Returns the time in seconds by which arms are compared: the mean latency of requests at a
+    /// given rate, else the time of the sample. The time of a sample at a given rate is given, too.
+    #[must_use]
+    pub fn compared_s(&self) -> f64 {
+        self.mean_us.map_or(self.seconds, |latency| latency / 1e6)
+    }
 }

@@ -42,7 +42,7 @@ pub struct ArmSummary {
     pub runs: u32,
     /// Number of discarded samples.
     pub discarded: u32,
-    /// The median of [`Row::seconds`] with its interval.
+    /// The median of [`Row::compared_s`] with its interval.
     pub seconds: Interval,
     /// Time divided by the time of the cell's baseline: the median of the ratios within blocks.
     /// `None` for the baseline itself.
@@ -107,6 +107,9 @@ pub struct ArmSummary {
     /// Median, over the samples, of the 99.9th percentile.
     #[serde(default)]
     pub p999_us: Option<f64>,
+    /// Median of [`Row::mean_us`].
+    #[serde(default)]
+    pub mean_us: Option<f64>,
     /// The sum, over the samples, of the histograms of latencies.
     #[serde(default)]
     pub histogram: Vec<LatencyBucket>,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use fathom_bench::Workload;
 use fathom_bench::advise::{
-    Advice, AdviceEnd, AdviceOptions, HostProbe, NopCosts, SampleSource, Strategy, advise, text, validate,
+    Advice, AdviceEnd, AdviceOptions, HostProbe, NopCosts, SampleSource, Strategy, Verdict, advise, text,
+    validate,
 };
 use fathom_bench::arms::Arm;
 use fathom_bench::fixture::{CacheState, Cell};
@@ -24,6 +25,8 @@ struct Machine {
     /// the advice.
     now: Instant,
     sample_takes: Duration,
+    /// Whether samples have the operations of their cells, and take that time by the clock, too.
+    is_sized: bool,
     us: fn(&Cell, &Arm) -> f64,
     random: Random,
     stays_warm: Option<String>,
@@ -41,6 +44,7 @@ impl Machine {
         Self {
             now: Instant::now(),
             sample_takes: Duration::ZERO,
+            is_sized: false,
             us,
             random,
             stays_warm: None,
@@ -55,7 +59,10 @@ impl Machine {
         self.now += self.sample_takes;
         // 2 % of noise on either side.
         let noise = 0.98 + 0.04 * (self.random.below(1000) as f64 / 1000.0);
-        let (us, ops) = ((self.us)(cell, arm) * noise, 1000);
+        let (us, ops) = ((self.us)(cell, arm) * noise, if self.is_sized { operations(cell) } else { 1000 });
+        if self.is_sized {
+            self.now += Duration::from_secs_f64(us * ops as f64 / 1e6);
+        }
         // An operation of more than 50 us waits for the storage for all but 5 us.
         let cpu_us = if us > 50.0 { 5.0 } else { us };
         Row {
@@ -116,6 +123,10 @@ impl SampleSource for Machine {
         }
         Ok(outcome)
     }
+}
+
+fn operations(cell: &Cell) -> u64 {
+    if cell.workload.is_of_tree() { cell.files } else { cell.size.div_ceil(cell.block as u64) }
 }
 
 /// The disk answers in 100 us and serves 16 requests in parallel; a hand-off costs 5 us, a call 1
@@ -242,7 +253,7 @@ fn the_most_valuable_questions_are_answered_first() {
     let ask = AdviceOptions { seed: 3, scale: 1.0, time: Duration::ZERO, time_max: Duration::from_secs(180) };
     let (advice, end) = advise(&ask, Run::default(), &mut machine);
     assert!(matches!(end, AdviceEnd::Complete));
-    let answered: Vec<String> = advice.verdicts.iter().map(fathom_bench::advise::Verdict::title).collect();
+    let answered: Vec<String> = advice.verdicts.iter().map(Verdict::title).collect();
     assert_eq!(answered[0], "stat, cold");
     assert!(
         advice.verdicts.len() < CELLS && advice.commands[0].starts_with("du, list, scan: "),
@@ -253,6 +264,40 @@ fn the_most_valuable_questions_are_answered_first() {
     // Even a run without time answers one.
     machine.sample_takes = Duration::from_secs(1000);
     assert_eq!(advise(&ask, Run::default(), &mut machine).0.verdicts.len(), 1);
+}
+
+/// A cold question on a slow device took the time of all others: 6 of 15 were answered.
+#[test]
+fn a_slow_device_gets_fewer_operations_so_that_all_questions_are_answered() {
+    let slow: fn(&Cell, &Arm) -> f64 = |cell, arm| {
+        let us = usual(cell, arm);
+        if us > 5.0 { 10.0 * us } else { us }
+    };
+    let ask = AdviceOptions {
+        seed: 3,
+        scale: 1.0,
+        time: Duration::from_secs(120),
+        time_max: Duration::from_secs(165),
+    };
+    let mut machine = Machine::new(slow);
+    (machine.is_sized, machine.sample_takes) = (true, Duration::from_millis(20));
+    let begun = machine.now;
+    let (advice, end) = advise(&ask, Run::default(), &mut machine);
+    assert!(matches!(end, AdviceEnd::Complete));
+    assert_eq!(advice.verdicts.len(), CELLS, "{:?}", advice.left_out);
+    let took = machine.now - begun;
+    assert!(took < Duration::from_secs(180), "{took:?}");
+    let share = |workload, cache| {
+        let of = |one: &&Verdict| one.workload == workload && one.cache == cache;
+        advice.verdicts.iter().find(of).unwrap().operations_share
+    };
+    assert!(share("stat", "cold") < 0.1 && share("stat", "warm") == 1.0);
+    // Both use the same files.
+    assert_eq!(share("stat", "cold"), share("walk", "cold"));
+    let mut machine = Machine::new(|_, _| 0.5);
+    machine.is_sized = true;
+    let (advice, _) = advise(&ask, Run::default(), &mut machine);
+    assert!(advice.verdicts.iter().all(|verdict| verdict.operations_share == 1.0));
 }
 
 #[test]
@@ -297,10 +342,8 @@ fn validation_tells_good_advice_from_fixed_choices() {
     assert!(worst(Strategy::AlwaysBlocking) > 5.0);
     assert!(worst(Strategy::AlwaysUring) > 1.0, "writes are handed over");
     assert!(validation.median(Strategy::Advice) <= validation.median(Strategy::AlwaysThreads));
-    let poor = advice
-        .verdicts
-        .iter()
-        .map(|verdict| fathom_bench::advise::Verdict { method: "blocking".to_owned(), ..verdict.clone() });
+    let poor =
+        advice.verdicts.iter().map(|verdict| Verdict { method: "blocking".to_owned(), ..verdict.clone() });
     let (poor, _) = validate(&poor.collect::<Vec<_>>(), &unseen(), 3, &mut machine);
     assert_eq!(poor.worst(Strategy::Advice), poor.worst(Strategy::AlwaysBlocking));
 }

@@ -78,6 +78,7 @@ pub fn probe(model: Model) -> Result<(), Unavailable> {
         Model::Tokio => tokio_files(),
         Model::Nowait => linux_calls("read without waiting"),
         Model::Mmap => linux_calls("map files"),
+        Model::Aio => asynchronous_calls(),
         Model::CopyFileRange | Model::Sendfile | Model::Splice => transfer(model),
         Model::Uring(_) | Model::UringRegistered | Model::UringPolled => ring(model),
     }
@@ -131,6 +132,16 @@ fn linux_calls(_deed: &'static str) -> Result<(), Unavailable> {
 #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
 fn linux_calls(deed: &'static str) -> Result<(), Unavailable> {
     Err(posix_only(deed))
+}
+
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+fn asynchronous_calls() -> Result<(), Unavailable> {
+    crate::data::Aio::new(1, 1).map(drop)
+}
+
+#[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
+fn asynchronous_calls() -> Result<(), Unavailable> {
+    Err(posix_only("set up asynchronous I/O"))
 }
 
 /// Makes the call on files that it does not accept: a call that exists and is allowed fails with

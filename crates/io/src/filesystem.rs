@@ -46,10 +46,22 @@ fn magic(_path: &Path) -> Option<i64> {
     None
 }
 
-/// Reads the flag of the disk. A partition has no queue of its own: that of its disk is in the
-/// directory above.
-fn rotational((major, minor): (u32, u32)) -> Option<bool> {
-    let read = |below: &str| fs::read(format!("/sys/dev/block/{major}:{minor}/{below}queue/rotational")).ok();
+/// Returns whether the device of `path` completes requests by polling (`RWF_HIPRI`, readv(2)). For
+/// other devices the kernel ignores the flag.
+#[must_use]
+pub fn has_poll_queue(path: &Path) -> bool {
+    let dev = fs::metadata(path).map(|metadata| metadata.dev()).unwrap_or_default();
+    queue_flag((rustix::fs::major(dev), rustix::fs::minor(dev)), "io_poll") == Some(true)
+}
+
+fn rotational(device: (u32, u32)) -> Option<bool> {
+    queue_flag(device, "rotational")
+}
+
+/// Reads the flag `name` of the disk. A partition has no queue of its own: that of its disk is in
+/// the directory above.
+fn queue_flag((major, minor): (u32, u32), name: &str) -> Option<bool> {
+    let read = |below: &str| fs::read(format!("/sys/dev/block/{major}:{minor}/{below}queue/{name}")).ok();
     match read("").or_else(|| read("../"))?.first()? {
         b'0' => Some(false),
         b'1' => Some(true),

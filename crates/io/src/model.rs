@@ -31,6 +31,8 @@ pub enum Model {
     AsyncPar,
     /// Memory maps.
     Mmap,
+    /// The kernel's asynchronous I/O (io_submit(2)), as through libaio.
+    Aio,
     /// io_uring with this number of operations in flight in each ring; `None` stands for the
     /// default of the implementation.
     Uring(Option<usize>),
@@ -89,7 +91,7 @@ struct ModelRow {
 
 impl Model {
     /// All models, in the order in which users see them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Sync,
         Self::Threads(None),
         Self::Pool,
@@ -98,6 +100,7 @@ impl Model {
         Self::AsyncSeq,
         Self::AsyncPar,
         Self::Mmap,
+        Self::Aio,
         Self::Uring(None),
         Self::UringRegistered,
         Self::UringPolled,
@@ -139,6 +142,11 @@ impl Model {
             Self::AsyncSeq => ("async-seq", "file calls of tokio, each awaited before the next", &[Metadata]),
             Self::AsyncPar => ("async-par", "file calls of tokio, many at once", &[Metadata]),
             Self::Mmap => ("mmap", "a memory map of the file", &[Ranges]),
+            Self::Aio => (
+                "aio",
+                "the kernel's asynchronous I/O (io_submit), as through libaio; without O_DIRECT it waits",
+                &[Ranges],
+            ),
             Self::Uring(_) => (
                 "uring",
                 "rings of io_uring with up to DEPTH operations in flight; directories are read by direct \

@@ -13,6 +13,7 @@ use super::{Advice, SkippedCell, sensitivity};
 use crate::Workload;
 use crate::arms::Arm;
 use crate::fixture::Cell;
+use crate::stats::median;
 use crate::summary::{self, summarise};
 use crate::{ArmName, ArmSummary, Error, Op, Row, Run, runner};
 
@@ -27,6 +28,21 @@ const BLOCKS_SECOND: std::ops::RangeInclusive<u32> = 3..=12;
 /// An arm that took more than this multiple of the best time in the first round is excluded from
 /// the second.
 const BEATEN_RATIO: f64 = 1.5;
+
+/// The measurements of constants have this share of the operations of a cell: a constant is the
+/// cost of one operation.
+const CONSTANTS_SHARE: u64 = 8;
+/// The same for the operations past the page cache, of which there are few.
+const DIRECT_SHARE: u64 = 2;
+/// A cell that depends on the device has at least this share of its operations. The samples that
+/// tell how many fit into the time have so many.
+const SHARE_MIN: f64 = 1.0 / 64.0;
+/// A sample of blocking calls that is shorter than this says little about the others.
+const SAMPLE_MIN_S: f64 = 0.05;
+/// Arms of a cell that the predictions leave, if it has many.
+const CONTESTED_USUALLY: u32 = 8;
+/// Seconds of a sample besides its operations.
+const SAMPLE_S: f64 = 0.03;
 
 /// Parameters of an advice run.
 #[derive(Clone, Debug)]
@@ -90,6 +106,7 @@ impl Advisor<'_> {
         let warm_base = self.measure_warm_reads(warm)?;
         self.measure_depths(warm)?;
         let mut is_begun = false;
+        let mut shares = DeviceShares::default();
         for (at, cell) in cells.iter().enumerate() {
             if let Some(reason) = self.source.stays_warm(cell) {
                 self.skip(cell, reason);
@@ -98,14 +115,49 @@ impl Advisor<'_> {
                 self.skip(cell, NO_TIME_LEFT.to_owned());
             } else {
                 is_begun = true;
-                let is_measured = std::ptr::eq(cell, warm);
-                let base = if is_measured { warm_base.clone() } else { self.measure_baseline(cell)? };
+                let (is_measured, left) = (std::ptr::eq(cell, warm), cells.len() - at);
+                let share = self.fit(cell, left, &mut shares)?;
+                let fitted = with_share(cell, share);
+                let base = if is_measured { warm_base.clone() } else { self.measure_baseline(&fitted)? };
                 if let Some(base) = base {
-                    self.decide(cell, &base, cells.len() - at)?;
+                    let found = self.decide(&fitted, &base, left)?;
+                    self.advice
+                        .verdicts
+                        .extend(found.map(|found| Verdict { operations_share: share, ..found }));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Returns the share of the operations of `cell` that fits into an equal share of the remaining
+    /// time, with `left` cells to go. Cells that do not depend on the device take about the same
+    /// time everywhere.
+    fn fit(&mut self, cell: &Cell, left: usize, shares: &mut DeviceShares) -> Result<f64, AdviceEnd> {
+        if !cell.uses_device() {
+            return Ok(1.0);
+        }
+        if let Some(share) = shares.of(cell) {
+            return Ok(share);
+        }
+        let arms = candidates(cell, self.cpus());
+        let rows = self.measure(&with_share(cell, SHARE_MIN), &arms[..1], 1, 0)?;
+        let seconds: Vec<f64> = rows.iter().map(|row| row.seconds).collect();
+        let operations_s = median(&seconds).unwrap_or_default() / SHARE_MIN;
+        let rounds = BLOCKS_FIRST + BLOCKS_SECOND.start();
+        let contested = (arms.len() as u32).min(CONTESTED_USUALLY);
+        let samples = 2 * BLOCKS_BASE + (contested + 1) * rounds;
+        let time_s = self.time_share(left).as_secs_f64();
+        let fits = time_s / ((operations_s + SAMPLE_S) * f64::from(samples));
+        let share = share_that_fits(fits.max(SAMPLE_MIN_S / operations_s));
+        shares.0.push((cell.clone(), share));
+        Ok(share)
+    }
+
+    /// Returns an equal share of the remaining time, with `left` cells to go.
+    fn time_share(&self, left: usize) -> Duration {
+        let used = self.source.now() - self.started;
+        self.options.time.saturating_sub(used) / u32::try_from(left).unwrap_or(1)
     }
 
     fn is_out_of_time(&self) -> bool {
@@ -158,9 +210,9 @@ impl Advisor<'_> {
     /// Measures every arm on a warm cache, which yields the costs of their hand-offs. Returns the
     /// cost of blocking calls.
     fn measure_warm_reads(&mut self, cell: &Cell) -> Result<Option<OpCost>, AdviceEnd> {
-        let (arms, half) = (candidates(cell, self.cpus()), half_of(cell));
-        let rows = self.measure(&half, &arms, BLOCKS_CONSTANTS, 0)?;
-        let costs: Vec<OpCost> = self.summaries(&half, &rows).arms.iter().filter_map(OpCost::of).collect();
+        let (arms, part) = (candidates(cell, self.cpus()), part_of(cell, CONSTANTS_SHARE));
+        let rows = self.measure(&part, &arms, BLOCKS_CONSTANTS, 0)?;
+        let costs: Vec<OpCost> = self.summaries(&part, &rows).arms.iter().filter_map(OpCost::of).collect();
         self.advice.constants.warm_read = costs;
         let base = self.advice.constants.warm("blocking").cloned();
         self.skip_if_unknown(cell, base.as_ref(), &rows);
@@ -178,7 +230,7 @@ impl Advisor<'_> {
     /// Measures the gain from depth on this device. A filesystem without `O_DIRECT` is not an
     /// error.
     fn measure_depths(&mut self, warm: &Cell) -> Result<(), AdviceEnd> {
-        let cell = half_of(&direct_cell(warm));
+        let cell = part_of(&direct_cell(warm), DIRECT_SHARE);
         let rows = self.measure(&cell, &depth_arms(&cell), BLOCKS_CONSTANTS, 0)?;
         self.advice.constants.direct_read =
             self.summaries(&cell, &rows).arms.iter().filter_map(OpCost::of).collect();
@@ -202,18 +254,17 @@ impl Advisor<'_> {
 
     /// Measures the contested arms of `cell`, those that are not beaten in the first round more
     /// often. The cell may use an equal share of the remaining time, with `left` cells to go.
-    fn decide(&mut self, cell: &Cell, base: &OpCost, left: usize) -> Result<(), AdviceEnd> {
+    fn decide(&mut self, cell: &Cell, base: &OpCost, left: usize) -> Result<Option<Verdict>, AdviceEnd> {
         let arms = candidates(cell, self.cpus());
         let predictions: Vec<Option<f64>> =
             arms.iter().map(|arm| predict(&self.advice.constants, cell, base, arm)).collect();
         let wanted = contested(&predictions);
         let picked: Vec<Arm> =
             arms.iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(arm, _)| arm.clone()).collect();
-        let begun = self.source.now();
-        let share = self.options.time.saturating_sub(begun - self.started) / u32::try_from(left).unwrap_or(1);
+        let (begun, share) = (self.source.now(), self.time_share(left));
         let mut rows = self.measure(cell, &picked, BLOCKS_FIRST, 0)?;
         if rows.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let better = self.unbeaten(cell, &rows, &picked);
         let more = more_blocks(share, self.source.now() - begun, picked.len(), better.len());
@@ -221,14 +272,12 @@ impl Advisor<'_> {
         let summaries = self.summaries(cell, &rows);
         let candidates =
             arms.iter().zip(predictions).map(|(arm, us)| candidate(arm, us, &summaries.arms)).collect();
-        if let Some(found) = verdict(&summaries.arms, summaries.noise.as_ref(), candidates) {
-            self.advice.verdicts.push(Verdict { workload: cell.workload.name().to_owned(), ..found });
-        }
+        let found = verdict(&summaries.arms, summaries.noise.as_ref(), candidates);
         self.advice.run.arms.extend(summaries.arms);
         self.advice.run.noise.extend(summaries.noise);
         let warnings = summaries.warnings.into_iter().map(|warning| format!("{}: {warning}", cell.label()));
         self.advice.run.notes.extend(warnings);
-        Ok(())
+        Ok(found.map(|found| Verdict { workload: cell.workload.name().to_owned(), ..found }))
     }
 
     /// Returns the baseline and the arms that are not clearly slower than the best.
@@ -254,11 +303,41 @@ impl Advisor<'_> {
     }
 }
 
-/// Returns `cell` with half of its operations. Constants are costs of one operation, and take twice
-/// as many blocks as other measurements for their intervals.
-fn half_of(cell: &Cell) -> Cell {
+/// The shares of their operations that cells on the same kind of files have, so that they can use
+/// the same files.
+#[derive(Debug, Default)]
+struct DeviceShares(Vec<(Cell, f64)>);
+
+impl DeviceShares {
+    fn of(&self, cell: &Cell) -> Option<f64> {
+        let kind = |cell: &Cell| {
+            let has_one_file = !cell.workload.is_of_tree() && !cell.workload.is_of_small_files();
+            (cell.workload.is_of_tree(), has_one_file.then_some(cell.workload))
+        };
+        self.0.iter().find(|(known, _)| kind(known) == kind(cell)).map(|(_, share)| *share)
+    }
+}
+
+/// Returns the smallest of 1, 1/2, 1/4 and so on that is at least `fits` and [`SHARE_MIN`].
+fn share_that_fits(fits: f64) -> f64 {
+    let mut share = 1.0;
+    while share / 2.0 >= fits.max(SHARE_MIN) {
+        share /= 2.0;
+    }
+    share
+}
+
+/// Returns `cell` with this share of its operations.
+pub(super) fn with_share(cell: &Cell, share: f64) -> Cell {
+    let part = |whole: u64| (whole as f64 * share) as u64;
+    let block = cell.block.max(1) as u64;
+    Cell { size: part(cell.size).next_multiple_of(block), files: part(cell.files).max(1), ..cell.clone() }
+}
+
+/// Returns `cell` with one of `parts` of its operations.
+fn part_of(cell: &Cell, parts: u64) -> Cell {
     let block = cell.block as u64;
-    Cell { size: (cell.size / 2).next_multiple_of(block).max(block), ..cell.clone() }
+    Cell { size: (cell.size / parts).next_multiple_of(block).max(block), ..cell.clone() }
 }
 
 /// Returns the number of further blocks of `better` arms that fit into `share`, given that

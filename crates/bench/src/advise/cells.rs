@@ -21,16 +21,16 @@ const THREADED_WRITE_ARM: &str = "10_threads_pwrite";
 
 /// Workload, cache state, bytes of the file or of all files, bytes of an operation: the most
 /// valuable question first, because time may run out. Workloads that share their files are
-/// adjacent. Warm cells are larger than cold ones, so that both take about as long.
+/// adjacent. The cells that depend on the device are the largest: a slow device gets smaller ones.
 const ADVICE_CELLS: [(Workload, CacheState, u64, u64); 15] = [
     (Workload::Stat, CacheState::Cold, 0, 0),
-    (Workload::Stat, CacheState::Warm, 0, 0),
     (Workload::Walk, CacheState::Cold, 0, 0),
+    (Workload::Stat, CacheState::Warm, 0, 0),
     (Workload::Walk, CacheState::Warm, 0, 0),
-    (Workload::Serve, CacheState::Warm, 32 * MIB, 4 * KIB),
-    (Workload::Serve, CacheState::Cold, 32 * MIB, 4 * KIB),
-    (Workload::SmallFiles, CacheState::Cold, 32 * MIB, 4 * KIB),
-    (Workload::SmallFiles, CacheState::Warm, 32 * MIB, 4 * KIB),
+    (Workload::Serve, CacheState::Cold, 16 * MIB, 4 * KIB),
+    (Workload::SmallFiles, CacheState::Cold, 16 * MIB, 4 * KIB),
+    (Workload::Serve, CacheState::Warm, 16 * MIB, 4 * KIB),
+    (Workload::SmallFiles, CacheState::Warm, 16 * MIB, 4 * KIB),
     (Workload::Copy, CacheState::Warm, 96 * MIB, 128 * KIB),
     (Workload::RandomRead, CacheState::Warm, 192 * MIB, 4 * KIB),
     (Workload::Read, CacheState::Cold, 192 * MIB, READ_BYTES),
@@ -52,6 +52,7 @@ pub(super) fn advice_cells(seed: u64, scale: f64) -> Vec<Cell> {
         sync: false,
         cache,
         read_percent: 0,
+        rate: 0,
         seed,
         own: None,
     };
@@ -84,6 +85,8 @@ pub(super) fn candidates(cell: &Cell, cpus: usize) -> Vec<Arm> {
         let is_model = arm.hint.is_none();
         is_model
             && arm.completion == Completion::Wait
+            // Without O_DIRECT, io_submit(2) waits for each transfer.
+            && arm.model != Some(Model::Aio)
             && (arm.model != Some(Model::UringPolled) || cpus > CPUS_FEW)
             && (cell.workload != Workload::Write || arm.threads == 1 || arm.name == THREADED_WRITE_ARM)
     };

@@ -133,12 +133,25 @@ impl CostConstants {
     /// depth.
     #[must_use]
     pub fn overlap(&self, ring: bool, in_flight: u32) -> Option<f64> {
-        let alone = self.direct_read.iter().find(|cost| cost.method == "blocking")?.wall_us;
+        Some(self.by_depth(ring, in_flight, |cost, alone| alone.wall_us / cost.wall_us)?.max(1.0))
+    }
+
+    /// Returns the processor time of an operation among `in_flight` concurrent waits divided by
+    /// that of an operation that waits alone. Interpolates as [`overlap`](Self::overlap).
+    #[must_use]
+    pub fn busy_share(&self, ring: bool, in_flight: u32) -> Option<f64> {
+        let share = |cost: &OpCost, alone: &OpCost| cost.cpu_us / alone.cpu_us;
+        Some(self.by_depth(ring, in_flight, share)?.min(1.0))
+    }
+
+    /// Interpolates `value` of the reads past the page cache, with one at a time as the reference.
+    fn by_depth(&self, ring: bool, in_flight: u32, value: fn(&OpCost, &OpCost) -> f64) -> Option<f64> {
+        let alone = self.direct_read.iter().find(|cost| cost.method == "blocking")?;
         let of_kind = self.direct_read.iter().filter(|cost| cost.is_of(Model::Uring(None)) == ring);
         let mut points: Vec<(f64, f64)> =
-            of_kind.map(|cost| (f64::from(cost.in_flight).ln(), alone / cost.wall_us)).collect();
+            of_kind.map(|cost| (f64::from(cost.in_flight).ln(), value(cost, alone))).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        Some(between(&points, f64::from(in_flight).ln())?.max(1.0))
+        between(&points, f64::from(in_flight).ln())
     }
 }
 
@@ -192,6 +205,7 @@ pub(super) mod tests {
         assert!((of(false, 1000) - 10.0).abs() < 1e-9);
         assert!((of(true, 1) - 12.5).abs() < 1e-9);
         assert_eq!(CostConstants::default().overlap(false, 8), None);
+        assert_eq!((constants.busy_share(false, 8), constants.busy_share(true, 8)), (Some(1.0), Some(0.8)));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //!
 //! Let c be the CPU time of an operation, h the overhead of the arm, w the wait for the storage,
 //! and S(k) the speed-up of k concurrent waits. Blocking calls take c + w. Arms with concurrent
-//! operations take the larger of c + h (spread over their processors) and w / S(k).
+//! operations take the larger of c + h (spread over their processors) and w / S(k). Part of c is
+//! the cost of falling asleep and waking up, which concurrent operations share: for them c is
+//! smaller by the same factor as that of reads past the page cache.
 
 use fathom_io::Model;
 
@@ -29,10 +31,11 @@ pub(super) fn predict(constants: &CostConstants, cell: &Cell, base: &OpCost, arm
         _ if waits == 0.0 => warm(constants, cell, base, arm),
         _ => {
             let ring = arm.is_ring();
-            let busy = warm(constants, cell, &OpCost { wall_us: base.cpu_us, ..base.clone() }, arm)?;
+            let busy = |cpu_us| warm(constants, cell, &OpCost { wall_us: cpu_us, ..base.clone() }, arm);
             if in_flight == 1 {
-                return Some(busy + waits);
+                return Some(busy(base.cpu_us)? + waits);
             }
+            let busy = busy(base.cpu_us * constants.busy_share(ring, in_flight)?)?;
             Some(busy.max(waits / constants.overlap(ring, in_flight)?))
         }
     }

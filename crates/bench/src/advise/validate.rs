@@ -4,7 +4,7 @@
 use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
-use super::advisor::{AdviceEnd, AdviceOptions, baseline};
+use super::advisor::{AdviceEnd, AdviceOptions, baseline, with_share};
 use super::cells::{advice_cells, candidates};
 use super::source::SampleSource;
 use super::verdict::Verdict;
@@ -110,7 +110,8 @@ impl Validation {
 }
 
 /// Measures all candidates in cells of the same workloads as `verdicts`, with other seeds and sizes
-/// than `options`, in `blocks` blocks each.
+/// than `options`, in `blocks` blocks each. On a slow device they have fewer operations, as those
+/// of the advice.
 pub fn validate(
     verdicts: &[Verdict],
     options: &AdviceOptions,
@@ -125,7 +126,7 @@ pub fn validate(
                 verdict.workload == cell.workload.name() && verdict.cache == cell.cache.name()
             };
             let Some(verdict) = verdicts.iter().find(is_its) else { continue };
-            match regrets(verdict, &cell, cpus, blocks, source) {
+            match regrets(verdict, &with_share(&cell, verdict.operations_share), cpus, blocks, source) {
                 Ok(regrets) => validation.regrets.extend(regrets),
                 Err(end) => return (validation, end),
             }

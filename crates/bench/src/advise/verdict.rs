@@ -41,6 +41,9 @@ pub struct Verdict {
     pub workload: String,
     /// See [`crate::Row::cache`].
     pub cache: String,
+    /// The share of its operations that the cell had: less than 1 if the device is slow.
+    #[serde(default)]
+    pub operations_share: f64,
     /// The advised arm.
     pub method: String,
     /// The I/O model of the arm.
@@ -105,6 +108,7 @@ pub(super) fn verdict(
     let pick = simplest.filter(|_| is_faster).copied().or(baseline)?;
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
     Some(Verdict {
+        operations_share: 1.0,
         cell: pick.cell.clone(),
         workload: String::new(),
         cache: pick.cache.clone(),

@@ -48,6 +48,8 @@ pub struct Measurement {
     pub p999_us: Option<f64>,
     /// The latencies of the timed operations, of samples in Rust with enough of them.
     pub histogram: Option<LatencyHistogram>,
+    /// Mean latency of requests at a given rate, each from the time at which it was due.
+    pub mean_us: Option<f64>,
 }
 
 impl Measurement {
@@ -84,6 +86,7 @@ impl Measurement {
             histogram: row.optional("histogram", |row, key| {
                 LatencyHistogram::parse(row.value(key)?).ok_or_else(|| format!("no counts for '{key}'"))
             })?,
+            mean_us: row.optional("mean_us", |row, key| row.decimal(key, 3))?,
         };
         if row.0.next().is_some() {
             return Err("more fields than there should be".to_owned());
@@ -114,7 +117,8 @@ impl fmt::Display for Measurement {
         write!(f, "\tp50_us={p50_us:.3}\tp95_us={p95_us:.3}\tp99_us={p99_us:.3}\tmax_us={max_us:.3}")?;
         self.memory_bytes.map_or(Ok(()), |bytes| write!(f, "\tmemory_bytes={bytes}"))?;
         self.p999_us.map_or(Ok(()), |latency| write!(f, "\tp999_us={latency:.3}"))?;
-        self.histogram.map_or(Ok(()), |histogram| write!(f, "\thistogram={histogram}"))
+        self.histogram.map_or(Ok(()), |histogram| write!(f, "\thistogram={histogram}"))?;
+        self.mean_us.map_or(Ok(()), |latency| write!(f, "\tmean_us={latency:.3}"))
     }
 }
 

@@ -277,7 +277,9 @@ impl PlaygroundArm {
             PlaygroundMethod::Executor => format!("{depth}_executor"),
             PlaygroundMethod::ToThread => format!("{depth}_to_thread"),
             PlaygroundMethod::Tokio => format!("tokio_{depth}"),
-            PlaygroundMethod::Uring if self.is_own => ArmNumbers::ring_name(*threads, *depth, self.batch),
+            PlaygroundMethod::Uring if self.is_own => {
+                ArmNumbers::queue_name("iouring", *threads, *depth, self.batch)
+            }
             PlaygroundMethod::Uring if workload == Workload::Write => {
                 format!("{threads}_threads_iouring_pwrite_{depth}_entries")
             }

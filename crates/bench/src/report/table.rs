@@ -71,6 +71,7 @@ fn align_and_rows(arms: &[&ArmSummary]) -> (Vec<Align>, Vec<Vec<String>>) {
     let asks = cell.split(' ').next() == Some(Workload::Serve.name());
     let shape = TableColumns {
         languages: languages.len() > 1,
+        latencies: arms.iter().any(|arm| arm.mean_us.is_some()),
         bytes: !asks && arms.iter().any(|arm| arm.cpu_s_per_gb.is_some()),
     };
     let rows: Vec<Vec<String>> =
@@ -122,6 +123,8 @@ fn command_row(arm: &ArmSummary, used: &CommandUse) -> Vec<String> {
 struct TableColumns {
     /// Whether the cell has arms in several languages.
     languages: bool,
+    /// Whether the arms are compared by the latency of requests at a given rate.
+    latencies: bool,
     /// Whether the throughput is measured in bytes, not in operations.
     bytes: bool,
 }
@@ -129,12 +132,13 @@ struct TableColumns {
 impl TableColumns {
     fn head(&self) -> Vec<String> {
         let (rate, cpu) = if self.bytes { ("GB/s", "CPU-s/GB") } else { ("ops/s", "CPU-s/Mop") };
+        let time = if self.latencies { "mean us" } else { "seconds" };
         let columns = [
             "",
             "lang",
             "arm",
             "runs",
-            "seconds",
+            time,
             "ratio",
             "to own",
             rate,
@@ -154,6 +158,11 @@ impl TableColumns {
         columns.map(String::from).to_vec()
     }
 
+    /// Returns the median of the compared times, in the unit of its column.
+    fn time(&self, arm: &ArmSummary) -> f64 {
+        if self.latencies { arm.seconds.median * 1e6 } else { arm.seconds.median }
+    }
+
     fn row(&self, arm: &ArmSummary) -> Vec<String> {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| significant(value, 3));
         let counted = |value: f64| (arm.runs > 0).then_some(value);
@@ -168,7 +177,7 @@ impl TableColumns {
             or_dash(self.languages.then(|| escape_line(&arm.lang))),
             escape_line(&arm.method),
             arm.runs.to_string(),
-            or_dash(counted(arm.seconds.median).map(|seconds| significant(seconds, 4))),
+            or_dash(counted(self.time(arm)).map(|time| significant(time, 4))),
             or_dash(arm.ratio.as_ref().map(interval)),
             or_dash(arm.ratio_to_own.filter(|_| self.languages).as_ref().map(interval)),
             number(rate),
@@ -196,10 +205,14 @@ fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
     }
     let counted: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.runs > 0).collect();
     if let Some(base) = baseline_of(&counted) {
-        let base = format!("{} {}", escape_line(&base.lang), escape_line(&base.method));
         let is_known = arms.iter().any(|arm| arm.ratio.is_some_and(|ratio| !ratio.low.is_nan()));
         let bounds = if is_known { " [95 % interval]" } else { "" };
-        let _ = writeln!(text, "ratio: time divided by that of {base}, median over blocks{bounds}");
+        let time = if base.mean_us.is_some() { "mean latency" } else { "time" };
+        let name = format!("{} {}", escape_line(&base.lang), escape_line(&base.method));
+        let _ = writeln!(text, "ratio: {time} divided by that of {name}, median over blocks{bounds}");
+    }
+    if counted.iter().any(|arm| arm.mean_us.is_some()) {
+        text += "latencies count from the time at which a request was due\n";
     }
     if let Some(noise) = noise {
         let (floor, ratio) = (percent(noise.floor), interval(&noise.ratio));

@@ -1,4 +1,4 @@
-//! Hints for the page cache: how a sample tells the kernel of its accesses.
+//! Hints to the kernel: how a sample tells of its accesses.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use fathom_io::data::{DataCalls, NativeData};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 
-/// A hint for the page cache (posix_fadvise(2), readv(2)).
+/// A hint to the kernel (posix_fadvise(2), readv(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheHint {
+pub enum AccessHint {
     /// No hint: the kernel reads ahead of sequential reads.
     Normal,
     /// POSIX_FADV_RANDOM: the kernel does not read ahead.
@@ -22,12 +22,14 @@ pub enum CacheHint {
     WillNeed,
     /// `RWF_DONTCACHE` (Linux 6.14): pages that a call brings into the cache leave it again.
     DontCache,
+    /// `RWF_HIPRI` (Linux 4.6): the call polls the device for the completion, with `O_DIRECT`.
+    HighPriority,
 }
 
-impl CacheHint {
+impl AccessHint {
     /// All hints.
-    pub const ALL: [Self; 5] =
-        [Self::Normal, Self::Random, Self::Sequential, Self::WillNeed, Self::DontCache];
+    pub const ALL: [Self; 6] =
+        [Self::Normal, Self::Random, Self::Sequential, Self::WillNeed, Self::DontCache, Self::HighPriority];
 
     /// Returns the value of `--advice`.
     #[must_use]
@@ -38,6 +40,7 @@ impl CacheHint {
             Self::Sequential => "sequential",
             Self::WillNeed => "willneed",
             Self::DontCache => "dontcache",
+            Self::HighPriority => "hipri",
         }
     }
 
@@ -50,7 +53,12 @@ impl CacheHint {
     /// Returns whether the calls of the sample give the hint; otherwise it is given once, for the
     /// whole file, before the clock starts.
     pub(super) fn is_of_calls(self) -> bool {
-        matches!(self, Self::WillNeed | Self::DontCache)
+        matches!(self, Self::WillNeed | Self::DontCache | Self::HighPriority)
+    }
+
+    /// Returns whether the hint has no effect on files that are open with `O_DIRECT`.
+    pub(super) fn is_of_page_cache(self) -> bool {
+        matches!(self, Self::Sequential | Self::WillNeed | Self::DontCache)
     }
 
     /// Returns the advice for the whole file before the first operation.
@@ -58,7 +66,7 @@ impl CacheHint {
         match self {
             Self::Random => Some(Advice::Random),
             Self::Sequential => Some(Advice::Sequential),
-            Self::Normal | Self::WillNeed | Self::DontCache => None,
+            Self::Normal | Self::WillNeed | Self::DontCache | Self::HighPriority => None,
         }
     }
 }
@@ -73,24 +81,28 @@ const WINDOW_BYTES: u64 = 1 << 20;
 /// Calls at given offsets that give a hint.
 #[derive(Clone, Debug)]
 pub(super) struct HintedCalls {
-    hint: CacheHint,
+    hint: AccessHint,
     /// End of the range for which POSIX_FADV_WILLNEED was called.
     advised: Arc<AtomicU64>,
 }
 
 impl HintedCalls {
-    pub(super) fn new(hint: CacheHint) -> Self {
+    pub(super) fn new(hint: AccessHint) -> Self {
         Self { hint, advised: Arc::default() }
     }
 
     fn flags(&self) -> ReadWriteFlags {
-        if self.hint == CacheHint::DontCache { DONT_CACHE } else { ReadWriteFlags::empty() }
+        match self.hint {
+            AccessHint::DontCache => DONT_CACHE,
+            AccessHint::HighPriority => ReadWriteFlags::HIPRI,
+            _ => ReadWriteFlags::empty(),
+        }
     }
 
     /// Asks for the next window when less than half of the last one is left.
     fn advise_ahead(&self, file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
         let advised = self.advised.load(Ordering::Relaxed);
-        if self.hint != CacheHint::WillNeed || end + WINDOW_BYTES / 2 < advised {
+        if self.hint != AccessHint::WillNeed || end + WINDOW_BYTES / 2 < advised {
             return Ok(());
         }
         let start = advised.max(end);
@@ -136,13 +148,13 @@ mod tests {
         let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| at as u8 ^ (at >> 8) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
         let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
-        for hint in CacheHint::ALL {
-            assert_eq!(CacheHint::named(hint.name()), Some(hint));
+        for hint in AccessHint::ALL {
+            assert_eq!(AccessHint::named(hint.name()), Some(hint));
             let (calls, mut found) = (HintedCalls::new(hint), Vec::new());
             let mut buffer = vec![0; 100_000];
             loop {
                 let read = match calls.pread(file.as_fd(), &mut buffer, found.len() as u64) {
-                    Err(Errno::OPNOTSUPP | Errno::INVAL) if hint == CacheHint::DontCache => break,
+                    Err(Errno::OPNOTSUPP | Errno::INVAL) if hint == AccessHint::DontCache => break,
                     read => read.unwrap(),
                 };
                 found.extend_from_slice(&buffer[..read]);

@@ -67,6 +67,7 @@ impl IoTotals {
             histogram: (count >= TIMED_OPS_MIN).then(|| LatencyHistogram::of(&self.nanoseconds)),
             max_us: latencies.max_us,
             memory_bytes: None,
+            mean_us: None,
         }
     }
 }

@@ -23,7 +23,7 @@ mod tree;
 pub use crate::workload::NULL;
 pub use call_latency::{CallLatencies, LatencyPercentiles};
 pub use copy::copy_of;
-pub use hint::CacheHint;
+pub use hint::AccessHint;
 pub(crate) use read_choice::ReadChoice;
 pub use spec::{SampleError, SampleSpec, arguments};
 
@@ -113,6 +113,10 @@ fn open(spec: &SampleSpec) -> Result<File, SampleError> {
         let errno = rustix::io::Errno::from_io_error(&error);
         errno.map_or_else(|| SampleError::io("open", &spec.path, error), |errno| spec.error("open", errno))
     })?;
+    if spec.hint == AccessHint::HighPriority && !fathom_io::filesystem::has_poll_queue(&spec.path) {
+        let cause = "the device has no queue for polling ('io_poll' of its queue is 0)";
+        return Err(SampleError::Refused(cause.to_owned()));
+    }
     if let Some(advice) = spec.hint.advice() {
         let advised = rustix::fs::fadvise(&file, 0, None, advice);
         advised

@@ -1,10 +1,10 @@
 //! The construction of I/O models for byte ranges.
 
-use fathom_io::data::{BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::data::{Aio, BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Ring, RingOptions};
 use fathom_io::{Model, Unavailable};
 
-use super::hint::{CacheHint, HintedCalls};
+use super::hint::{AccessHint, HintedCalls};
 use super::null::NullModel;
 use super::spec::SampleSpec;
 use crate::pattern::Pattern;
@@ -34,13 +34,14 @@ pub(super) fn build_and_visit<W: ModelVisitor>(
         }
         Model::Sync => visitor.visit(BlockingData::new(NativeData, Position::Own)),
         Model::Threads(_) => visitor.visit(BlockingData::new(NativeData, Position::Explicit)),
+        Model::Aio => visitor.visit(Aio::new(depth, batch)?),
         Model::Uring(_) => visitor.visit(Ring::new(ring)?),
         Model::UringRegistered => visitor.visit(Ring::new(RingOptions { registered: true, ..ring })?),
         Model::UringPolled => visitor.visit(Ring::new(RingOptions { sqpoll: true, ..ring })?),
         Model::Pool => visitor.visit(pool()?),
         Model::Nowait => visitor.visit(Nowait::new(pool()?)),
         Model::Tokio => visitor.visit(TokioFile::new(depth)?),
-        Model::Mmap if spec.hint == CacheHint::Random => visitor.visit(Mapped::random()),
+        Model::Mmap if spec.hint == AccessHint::Random => visitor.visit(Mapped::random()),
         Model::Mmap => visitor.visit(Mapped::default()),
         _ => unreachable!("a specification that was checked has a model that moves bytes of a file"),
     })

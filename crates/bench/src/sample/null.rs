@@ -66,7 +66,7 @@ mod tests {
     use fathom_io::uring::Completion;
 
     use crate::Workload;
-    use crate::sample::{CacheHint, SampleSpec, execute};
+    use crate::sample::{AccessHint, SampleSpec, execute};
 
     #[test]
     fn the_null_model_runs_the_loop_without_system_calls() {
@@ -87,8 +87,9 @@ mod tests {
                 batch,
                 completion,
                 direct,
-                hint: CacheHint::Normal,
+                hint: AccessHint::Normal,
                 read_percent: 0,
+                rate: 0,
                 seed,
                 has_pattern: true,
                 backlog: 0,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_io::uring::Completion;
 use fathom_io::{Errno, Model, Unavailable, Use};
 
-use super::hint::CacheHint;
+use super::hint::AccessHint;
 use super::read_choice::ReadChoice;
 use crate::Workload;
 use crate::error::os_error_text;
@@ -46,8 +46,8 @@ pub struct SampleSpec {
     pub completion: Completion,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// The hint for the page cache.
-    pub hint: CacheHint,
+    /// The hint to the kernel.
+    pub hint: AccessHint,
     /// The percentage of blocks that [`Workload::Mixed`] reads.
     pub read_percent: u8,
     /// The seed of the data pattern, of random orders and of the blocks that are read.
@@ -58,6 +58,8 @@ pub struct SampleSpec {
     pub has_pattern: bool,
     /// Messages that may wait for the consumer of a gatherer; 0 for a walk without a consumer.
     pub backlog: usize,
+    /// Requests a second of [`Workload::Serve`]; 0 for requests that follow responses.
+    pub rate: u32,
     /// A file for the latencies of each kind of call.
     pub calls: Option<PathBuf>,
 }
@@ -112,6 +114,7 @@ impl SampleSpec {
             {
                 wrong("a backlog is for walk and stat with threads")
             }
+            Self { rate: 1.., .. } if self.workload != Workload::Serve => wrong("a rate is for serve"),
             Self { read_percent: 101.., .. } => wrong("the percentage of reads is at most 100"),
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {
                 wrong("with O_DIRECT, size and block must be multiples of 512")
@@ -127,10 +130,13 @@ impl SampleSpec {
             Self { hint, .. } if hint.is_of_calls() && self.model != Some(Model::Sync) => {
                 wrong("this advice is for the method sync")
             }
-            Self { hint: CacheHint::WillNeed, .. } if self.workload != Workload::Read => {
+            Self { hint: AccessHint::WillNeed, .. } if self.workload != Workload::Read => {
                 wrong("the advice willneed is for read")
             }
-            Self { direct: true, hint, .. } if !matches!(hint, CacheHint::Normal | CacheHint::Random) => {
+            Self { direct: false, hint: AccessHint::HighPriority, .. } => {
+                wrong("the advice hipri is for O_DIRECT")
+            }
+            Self { direct: true, hint, .. } if hint.is_of_page_cache() => {
                 refused("a hint is for the page cache, which O_DIRECT bypasses")
             }
             Self { direct: true, model: Some(Model::Mmap), .. } => {
@@ -149,7 +155,7 @@ impl SampleSpec {
     /// With `RWF_DONTCACHE`, EOPNOTSUPP says that the kernel or the filesystem does not support the
     /// flag; kernels before 4.6 have no flags (EINVAL).
     pub(super) fn error(&self, action: &'static str, errno: Errno) -> SampleError {
-        if self.hint == CacheHint::DontCache && matches!(errno, Errno::OPNOTSUPP | Errno::INVAL) {
+        if self.hint == AccessHint::DontCache && matches!(errno, Errno::OPNOTSUPP | Errno::INVAL) {
             let path = self.path.display();
             let cause = "the kernel (from Linux 6.14) or the file system does not support RWF_DONTCACHE";
             return SampleError::Refused(format!("cannot {action} '{path}' without caching it: {cause}"));
@@ -229,6 +235,7 @@ pub fn arguments(spec: &SampleSpec) -> Vec<OsString> {
         ("--advice", spec.hint.name().to_owned()),
         ("--read", spec.read_percent.to_string()),
         ("--backlog", spec.backlog.to_string()),
+        ("--rate", spec.rate.to_string()),
         ("--pattern", if spec.has_pattern { "yes" } else { "no" }.to_owned()),
         ("--seed", spec.seed.to_string()),
         ("--generation", spec.generation.to_string()),

@@ -189,6 +189,7 @@ impl ReferenceArms<'_> {
             punted: of(|row| row.punted),
             device_reads_per_op: of(|row| per_unit(row.device_reads? as f64, row.ops)),
             p999_us: of(|row| row.p999_us),
+            mean_us: of(|row| row.mean_us),
             histogram: histogram::sum(arm.rows.iter().map(|row| row.histogram.as_slice())),
             command: arm.first.faults.map(|_| command_use(arm)),
         }

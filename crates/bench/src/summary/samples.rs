@@ -23,7 +23,7 @@ pub(super) struct ArmSamples<'a> {
     pub(super) first: &'a Row,
     /// The counted samples.
     pub(super) rows: Vec<&'a Row>,
-    /// Seconds of the counted sample of each block.
+    /// [`Row::compared_s`] of the counted sample of each block.
     pub(super) seconds: Vec<Option<f64>>,
     pub(super) discarded: u32,
 }
@@ -48,7 +48,7 @@ impl<'a> ArmSamples<'a> {
         let rows: Vec<&Row> = all.iter().copied().filter(|row| counts(row)).collect();
         let mut seconds = vec![None; indexes.len()];
         for row in &rows {
-            seconds[indexes[&row.block]] = Some(row.seconds);
+            seconds[indexes[&row.block]] = Some(row.compared_s());
         }
         let discarded = (all.len() - rows.len()) as u32;
         Some(Self { name, first, rows, seconds, discarded })
@@ -73,5 +73,5 @@ impl<'a> ArmSamples<'a> {
 
 /// Returns whether a sample is counted. A time of zero, infinity or NaN has no usable ratio.
 pub(super) fn counts(row: &Row) -> bool {
-    row.discarded.is_empty() && row.seconds.is_finite() && row.seconds > 0.0
+    row.discarded.is_empty() && row.compared_s().is_finite() && row.compared_s() > 0.0
 }

@@ -28,7 +28,7 @@ const TIME: Duration = Duration::from_secs(120);
 const TIME_MAX: Duration = Duration::from_secs(165);
 /// The same with `--quick`.
 const TIME_MAX_QUICK: Duration = Duration::from_secs(45);
-/// The fraction of the work with `--quick`. Each model is then measured no more often than needed.
+/// The fraction of the work, and of the time for it, with `--quick`.
 const QUICK: f64 = 0.1;
 /// Disk space of the largest workload, with its copy.
 const ROOM: u64 = 512 << 20;
@@ -69,7 +69,7 @@ struct AdviceBudget {
 impl AdviceBudget {
     fn of(args: &AdviseArgs) -> Self {
         match args.time {
-            None if args.quick => Self { scale: QUICK, time: Duration::ZERO, time_max: TIME_MAX_QUICK },
+            None if args.quick => Self { scale: QUICK, time: TIME.mul_f64(QUICK), time_max: TIME_MAX_QUICK },
             None => Self { scale: 1.0, time: TIME, time_max: TIME_MAX },
             Some(within) => {
                 // A question that was begun is answered: a part of the time is left for it.

@@ -34,6 +34,8 @@ const BACKLOG_MAX: usize = 1 << 30;
 const BLOCKS_VALIDATE: u32 = 7;
 /// The percentage of blocks that `mixed` reads by default.
 const READ_PERCENT: u8 = 70;
+/// The maximum number of requests a second.
+const RATE_MAX: u32 = 10_000_000;
 /// The maximum number of repetitions.
 const BLOCKS_MAX: u64 = 10_000;
 
@@ -92,6 +94,8 @@ pub(crate) struct BenchArgs {
     pub(crate) sync: bool,
     /// The percentage of blocks that `mixed` reads.
     pub(crate) read_percent: u8,
+    /// Requests a second of `serve`; 0 without a rate.
+    pub(crate) rate: u32,
     /// In the order in which they are run.
     pub(crate) caches: Vec<CacheState>,
     pub(crate) blocks: u32,
@@ -152,6 +156,7 @@ struct BenchParser {
     direct: bool,
     sync: bool,
     read_percent: Option<u8>,
+    rate: Option<u32>,
     cache: Option<CacheState>,
     blocks: Option<u32>,
     seed: Option<u64>,
@@ -194,6 +199,7 @@ impl BenchParser {
             BenchOption::Direct => self.direct = true,
             BenchOption::Sync => self.sync = true,
             BenchOption::Read => self.read_percent = Some(share_of_reads(value, name, charset)?),
+            BenchOption::Rate => self.rate = Some(rate(&option)?),
             BenchOption::Cache => {
                 let cache =
                     |word: &[u8]| value::one_of(word, CACHE_WORDS, &[CacheState::Warm, CacheState::Cold]);
@@ -332,6 +338,7 @@ impl BenchParser {
             (self.direct, "--direct"),
             (self.sync, "--sync"),
             (self.read_percent.is_some(), "--read"),
+            (self.rate.is_some(), "--rate"),
             (self.cache.is_some(), "--cache"),
             (self.own_tree.is_some(), "--tree"),
             (self.own_file.is_some(), "--file"),
@@ -371,6 +378,9 @@ impl BenchParser {
         }
         if deed != Workload::Mixed && self.read_percent.is_some() {
             return Err(b"--read is for mixed".to_vec());
+        }
+        if deed != Workload::Serve && self.rate.is_some() {
+            return Err(b"--rate is for serve".to_vec());
         }
         let has_one_file = !deed.is_of_small_files() && deed != Workload::Copy;
         let in_rust_alone = !has_one_file || deed.overwrites();
@@ -417,6 +427,7 @@ impl BenchParser {
             direct: self.direct,
             sync: self.sync,
             read_percent: self.read_percent.unwrap_or(READ_PERCENT),
+            rate: self.rate.unwrap_or_default(),
             caches,
             blocks: self.blocks.unwrap_or(10),
             seed: self.seed,
@@ -490,6 +501,13 @@ fn size(value: &[u8], name: &str) -> Result<u64, Vec<u8>> {
 fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
     let time = duration::parse_or_seconds(option.bytes()).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| option.refuse(b"time", duration::FORMS.as_bytes()))
+}
+
+/// Parses a number of requests a second.
+fn rate(option: &OptionValue) -> Result<u32, Vec<u8>> {
+    let count = option.read(value::count)?.get();
+    let rate = u32::try_from(count).ok().filter(|rate| *rate <= RATE_MAX);
+    rate.ok_or_else(|| format!("{} is at most {RATE_MAX}", option.spelling).into_bytes())
 }
 
 /// Parses a percentage, with or without its sign, and returns the share.

@@ -72,6 +72,7 @@ fn sample_seconds(cell: &Cell, arm: &Arm) -> f64 {
             Workload::Write | Workload::RandomWrite | Workload::Copy => writes,
             Workload::Mixed => share * random_reads + (1.0 - share) * writes,
             Workload::Read if waits => disk,
+            Workload::Serve if cell.rate > 0 => random_reads.max(ops / f64::from(cell.rate)),
             _ => random_reads,
         }
 }
@@ -103,6 +104,7 @@ mod tests {
             sync: false,
             cache,
             read_percent: 70,
+            rate: 0,
             seed: 1,
             own: None,
         };

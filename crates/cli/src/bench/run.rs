@@ -12,7 +12,7 @@ use fathom_bench::lang::{Lang, Program, Toolchain};
 use fathom_bench::runner::{self, Progress, RunEnd, RunObserver, RunOutcome, RunPlan};
 use fathom_bench::summary::summarise;
 use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, Workload, machine, report};
-use fathom_io::Model;
+use fathom_io::{Model, Use};
 
 use super::NAME;
 use super::args::BenchArgs;
@@ -220,7 +220,7 @@ fn leave_out_what_lacks_memory(args: &BenchArgs, room: &Capacity, arms: &mut Vec
 }
 
 fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
-    let BenchArgs { deed, size, block, files, direct, sync, read_percent, .. } = *args;
+    let BenchArgs { deed, size, block, files, direct, sync, read_percent, rate, .. } = *args;
     Cell {
         workload: deed,
         size,
@@ -230,6 +230,7 @@ fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
         sync,
         cache,
         read_percent,
+        rate,
         seed,
         own: args.own.clone(),
     }
@@ -325,6 +326,11 @@ fn cell(
         let blocking = arms.iter().filter(|arm| arm.name == BASELINE);
         let read_ahead: Vec<Arm> = blocking.map(Arm::with_read_ahead).collect();
         arms.extend(read_ahead);
+    }
+    if args.direct && deed.wanted() == Use::Ranges && is_usual {
+        let blocking = arms.iter().filter(|arm| arm.name == BASELINE);
+        let polled: Vec<Arm> = blocking.map(Arm::with_polled_calls).collect();
+        arms.extend(polled);
     }
     // The loop of Rust is of interest beside that of another language.
     if arms.iter().any(Arm::is_null) {

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use fathom_bench::Workload;
-use fathom_bench::sample::{CacheHint, NULL, SampleError, SampleSpec, execute};
+use fathom_bench::sample::{AccessHint, NULL, SampleError, SampleSpec, execute};
 use fathom_io::Model;
 use fathom_io::uring::Completion;
 
@@ -30,11 +30,13 @@ Takes one sample of a benchmark in this process and prints it as one line of key
   --batch N            operations that are submitted at once (1)
   --wait HOW           wait, spin or adaptive: how a ring waits for completions (wait)
   --direct YES_OR_NO   whether the page cache is bypassed (no)
-  --advice ADVICE      a hint for the page cache: normal, random (do not read ahead), sequential (read ahead further),
-                       willneed (read now, for a window ahead), or dontcache (keep no page; Linux 6.14) (normal)
+  --advice ADVICE      a hint to the kernel: normal, random (do not read ahead), sequential (read ahead further),
+                       willneed (read now, for a window ahead), dontcache (keep no page; Linux 6.14), or, with O_DIRECT,
+                       hipri (poll the device) (normal)
   --read PERCENT       of mixed: the share of blocks that are read, and not written (70)
   --seed N             the seed of the data and of random orders (1)
   --backlog N          of walk and stat with threads: entries go to a consumer, for which N may wait (0: to none)
+  --rate N             of serve: requests a second (0: each connection sends the next after a response)
   --pattern YES_OR_NO  whether a file that is read has the data pattern, which is checked (yes)
   --generation N       the generation of the data (1)
   --calls FILE         for append-sync and mixed: write the latencies of reads, writes and syncs to FILE, a line each:
@@ -89,11 +91,12 @@ fn parse(words: &[OsString]) -> Result<SampleSpec, SampleError> {
         batch: 1,
         completion: Completion::Wait,
         direct: false,
-        hint: CacheHint::Normal,
+        hint: AccessHint::Normal,
         read_percent: 70,
         seed: 1,
         has_pattern: true,
         backlog: 0,
+        rate: 0,
         generation: 1,
         calls: None,
     };
@@ -125,9 +128,10 @@ fn set(spec: &mut SampleSpec, name: &OsStr, value: &OsStr) -> Result<(), SampleE
         "--batch" => spec.batch = count()?,
         "--wait" => spec.completion = completion(text).ok_or_else(refused)?,
         "--direct" => spec.direct = yes_or_no(text).ok_or_else(refused)?,
-        "--advice" => spec.hint = text.and_then(CacheHint::named).ok_or_else(refused)?,
+        "--advice" => spec.hint = text.and_then(AccessHint::named).ok_or_else(refused)?,
         "--read" => spec.read_percent = u8::try_from(number()?).map_err(|_| refused())?,
         "--backlog" => spec.backlog = count()?,
+        "--rate" => spec.rate = u32::try_from(number()?).map_err(|_| refused())?,
         "--pattern" => spec.has_pattern = yes_or_no(text).ok_or_else(refused)?,
         "--seed" => spec.seed = number()?,
         "--generation" => spec.generation = number()?,

@@ -20,6 +20,7 @@ pub(crate) enum BenchOption {
     Direct,
     Sync,
     Read,
+    Rate,
     Cache,
     Blocks,
     Seed,
@@ -93,6 +94,13 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
     long(BenchOption::Sync, "sync", WORK, "include an fdatasync at the end in the measured time"),
     long(BenchOption::Read, "read", WORK, "of `mixed`: PERCENT of the blocks are read, and the others written; otherwise 70").required("PERCENT", ValueKind::Text),
+    long(BenchOption::Rate, "rate", WORK, "of `serve`: N requests a second, whether or not earlier ones have been answered")
+        .required("N", ValueKind::Text)
+        .more(
+            "Arms are compared by the mean latency. The latency of a request counts from the time at which it was due, so the wait \
+             behind a slow response is part of it. Without a rate, each of the 64 connections sends its next request after a response: then a slow \
+             server gets fewer requests, and the latencies of those that it delayed are missing (coordinated omission).",
+        ),
     long(BenchOption::Tree, "tree", WORK, "a tree of your own for `walk` and `stat`, which is only read")
         .required("DIR", ValueKind::File)
         .more("If it changes meanwhile, the sample counts as disturbed."),

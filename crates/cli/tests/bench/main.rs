@@ -427,6 +427,30 @@ fn an_arm_that_cannot_bypass_the_page_cache_is_left_out_and_the_others_are_measu
 }
 
 #[test]
+fn direct_reads_have_arms_of_asynchronous_and_of_polled_calls() {
+    let dir = temp();
+    let (status, out, err) = run(dir.path(), &format!("random-read {SMALL} --direct --json"));
+    if status == Some(1) && err.contains("no sample counts") {
+        return support::skip("needs a filesystem with O_DIRECT");
+    }
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let reason = |method: &str| {
+        let left_out = json["unavailable"].as_array().unwrap().iter().find(|arm| arm["method"] == method);
+        left_out.map(|arm| arm["reason"].as_str().unwrap().to_owned())
+    };
+    for (method, cause) in [
+        ("aio_1", "asynchronous I/O"),
+        ("aio_32", "asynchronous I/O"),
+        ("blocking_hipri", "queue for polling"),
+    ] {
+        let is_explained = reason(method).is_some_and(|reason| reason.contains(cause));
+        assert!(methods(&json).contains(&method) != is_explained, "{method}: {out}");
+    }
+    assert!(!methods(&json).contains(&"blocking_dontcache"), "{out}");
+}
+
+#[test]
 fn what_a_question_leaves_out_is_said() {
     let dir = temp();
     let left = dir.path().join(".fathom-bench-of-a-killed-run");

@@ -35,6 +35,30 @@ fn a_server_is_measured_under_every_model() {
 }
 
 #[test]
+fn requests_at_a_rate_are_compared_by_their_latency() {
+    let dir = temp();
+    let words =
+        "serve --size 400K --blocks 2 --cache warm --models sync,sendfile --rate 2000 --seed 7 --json=o.json";
+    let (status, out, err) = run(dir.path(), words);
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.starts_with("serve 400 KiB of 4 KiB each at 2000 requests/s, warm\n"), "{out}");
+    for words in [" mean us ", "ratio: mean latency divided by", "from the time at which a request was due"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let run: Value = serde_json::from_slice(&fs::read(dir.path().join("o.json")).unwrap()).unwrap();
+    for row in run["rows"].as_array().unwrap() {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        // The last of 100 requests is due 99 intervals after the start.
+        assert!(number("ops") == 100.0 && number("seconds") >= 99.0 / 2000.0, "{row}");
+        assert!(number("mean_us") > 0.0 && number("mean_us") <= number("max_us"), "{row}");
+    }
+    for arm in run["arms"].as_array().unwrap() {
+        let (compared, mean) = (arm["seconds"]["median"].as_f64().unwrap(), arm["mean_us"].as_f64().unwrap());
+        assert!((compared * 1e6 - mean).abs() < 1e-3 * mean, "{arm}");
+    }
+}
+
+#[test]
 fn without_io_uring_the_other_models_are_measured() {
     let (status, out, err) = std::thread::spawn(|| {
         refuse_rings();

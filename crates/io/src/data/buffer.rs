@@ -1,6 +1,6 @@
 //! Memory for one operation at a time, aligned for `O_DIRECT`.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// Alignment of every buffer in bytes. No device has larger logical blocks.
 pub const ALIGN_BYTES: usize = 4096;
@@ -41,6 +41,19 @@ impl Buffer {
         // works.
         let start = if start <= ALIGN_BYTES { start } else { 0 };
         Self { bytes, start, len, registered: None }
+    }
+
+    /// Takes the allocation, which leaves no bytes, and returns it with the place of `range` in it.
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
+    pub(crate) fn take_memory(&mut self, range: Range<usize>) -> (Vec<u8>, Range<usize>) {
+        let place = self.start + range.start..self.start + range.end;
+        (std::mem::take(&mut self.bytes), place)
+    }
+
+    /// Puts back the allocation that [`take_memory`](Self::take_memory) has returned.
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
+    pub(crate) fn put_back(&mut self, memory: Vec<u8>) {
+        self.bytes = memory;
     }
 
     /// Returns the index of these bytes among those registered with ring `ring`.

@@ -18,6 +18,8 @@
 //! Owns: the models, buffers, file tables, copies inside the kernel ([`transfer`]), faults for
 //! tests ([`sim`]). Does not own: the choice of ranges, their order, and the number of threads.
 
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+mod aio;
 mod blocking;
 mod buffer;
 pub(crate) mod calls;
@@ -37,6 +39,8 @@ use std::sync::Arc;
 
 use crate::Errno;
 
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+pub use aio::Aio;
 pub use blocking::{BlockingData, Position};
 pub use buffer::{ALIGN_BYTES, Buffer};
 pub use calls::{DataCalls, NativeData};

@@ -12,6 +12,8 @@ mod linux;
 mod linux;
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
+mod aio;
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod cache;
 mod child;
 mod file;
@@ -25,10 +27,14 @@ mod process;
 mod sealed;
 #[cfg(feature = "startup")]
 mod startup;
+#[cfg(all(target_os = "linux", feature = "tokio", not(feature = "posix")))]
+mod timer;
 mod xattr;
 
 pub use rustix::fs::{CWD, major, makedev};
 
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+pub(crate) use aio::{AioCall, AioQueue, AioRequest};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use cache::{PageCacheStat, cached, forget_cached, resident};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -59,4 +65,6 @@ pub use process::{
 pub use sealed::SealedMemory;
 #[cfg(feature = "startup")]
 pub use startup::{ignore_sigpipe, restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};
+#[cfg(all(target_os = "linux", feature = "tokio", not(feature = "posix")))]
+pub use timer::Timer;
 pub use xattr::{project, xattr_names};

@@ -1,7 +1,7 @@
 //! The models of the suite.
 
 use fathom_io::Unavailable;
-use fathom_io::data::{BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::data::{Aio, BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
 use fathom_io::uring::{Completion, Ring, RingOptions};
 
 /// Operations in flight in models that have more than one.
@@ -15,6 +15,10 @@ fn pool(batch: usize) -> Pool {
 
 fn ring(options: RingOptions) -> Make {
     Box::new(move || Ring::new(options).map(|ring| Box::new(ring) as Box<dyn Data>))
+}
+
+fn aio(depth: usize, batch: usize) -> Make {
+    Box::new(move || Aio::new(depth, batch).map(|model| Box::new(model) as Box<dyn Data>))
 }
 
 fn plain<D: Data + 'static>(make: impl Fn() -> D + 'static) -> Make {
@@ -33,6 +37,9 @@ pub(crate) fn models() -> Vec<(&'static str, Make)> {
         ("pool in batches", plain(|| pool(4))),
         ("nowait", plain(|| Nowait::new(pool(1)))),
         ("tokio", Box::new(|| TokioFile::new(DEPTH).map(|model| Box::new(model) as Box<dyn Data>))),
+        ("aio", aio(1, 1)),
+        ("aio, deep", aio(DEPTH, 1)),
+        ("aio in batches", aio(DEPTH, 4)),
         ("uring", ring(RingOptions { depth: 1, ..deep })),
         ("uring, deep", ring(deep)),
         ("uring in batches", ring(RingOptions { batch: 4, ..deep })),

@@ -146,7 +146,7 @@ pub(super) fn histograms(cell: &CellSection) -> String {
 /// slant.
 pub(super) fn samples(cell: &CellSection) -> String {
     let samples = || cell.arms.iter().flat_map(|arm| &arm.samples);
-    let Some(scale) = Scale::over(samples().map(|row| row.seconds)) else { return String::new() };
+    let Some(scale) = Scale::over(samples().map(|row| row.compared_s())) else { return String::new() };
     let blocks = samples().map(|row| row.block).max().unwrap_or(1);
     let row = |arm: &ArmSection| {
         let value = match arm.summary.discarded {
@@ -170,8 +170,8 @@ pub(super) fn samples(cell: &CellSection) -> String {
 fn sample_mark(row: &Row, scale: &Scale, blocks: u32) -> Option<String> {
     let depth = f64::from(row.block.saturating_sub(1)) / f64::from(blocks.saturating_sub(1).max(1));
     // A fifth of the track's height is free above the first block and below the last one.
-    let place = (scale.place(row.seconds)?, 20.0 + depth.min(1.0) * 60.0);
-    let hint = format!("block {}: {}", row.block, SECONDS.show(row.seconds));
+    let place = (scale.place(row.compared_s())?, 20.0 + depth.min(1.0) * 60.0);
+    let hint = format!("block {}: {}", row.block, SECONDS.show(row.compared_s()));
     Some(if row.discarded.is_empty() {
         MarkShape::Circle.mark(place, "sample", &hint)
     } else {

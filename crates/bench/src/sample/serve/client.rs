@@ -1,12 +1,14 @@
 //! The client of the server: all connections on one thread. Each connection requests the next file
-//! as soon as it has received the previous one, and verifies the content.
+//! as soon as it has received the previous one, or at the time at which the next request is due,
+//! and verifies the content.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use fathom_io::sys::Timer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
@@ -23,9 +25,23 @@ use crate::pattern::Pattern;
 struct RequestQueue {
     spec: SampleSpec,
     pattern: Pattern,
-    order: Mutex<BlockOrder>,
+    remaining: Mutex<RemainingRequests>,
     in_flight: AtomicUsize,
     in_flight_max: AtomicUsize,
+}
+
+/// The order of the requests that are not yet taken.
+struct RemainingRequests {
+    files: BlockOrder,
+    /// The time at which the next request is due; `None` if requests are not due at a rate.
+    due: Option<Instant>,
+}
+
+/// A request that a connection has taken.
+struct Request {
+    /// The number of its file.
+    file: u64,
+    due: Option<Instant>,
 }
 
 impl RequestQueue {
@@ -34,18 +50,35 @@ impl RequestQueue {
         Self {
             spec: spec.clone(),
             pattern,
-            order: Mutex::new(BlockOrder::new(0..spec.blocks(), Some(spec.seed))),
+            remaining: Mutex::new(RemainingRequests {
+                files: BlockOrder::new(0..spec.blocks(), Some(spec.seed)),
+                due: None,
+            }),
             in_flight: AtomicUsize::new(0),
             in_flight_max: AtomicUsize::new(0),
         }
     }
 
-    /// Begins a request. Returns the number of its file.
-    fn next(&self) -> Option<u64> {
-        let number = self.order.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+    /// Starts the clock of requests that are due at a rate.
+    fn start(&self) {
+        let is_timed = self.spec.rate > 0;
+        self.remaining.lock().unwrap_or_else(PoisonError::into_inner).due = is_timed.then(Instant::now);
+    }
+
+    /// Takes the next request.
+    fn next(&self) -> Option<Request> {
+        let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = remaining.files.next()?;
+        let due = remaining.due;
+        let interval = Duration::from_secs(1).checked_div(self.spec.rate).unwrap_or_default();
+        remaining.due = due.map(|due| due + interval);
+        Some(Request { file, due })
+    }
+
+    /// Counts a request that is sent.
+    fn begin(&self) {
         let in_flight = self.in_flight.fetch_add(1, Relaxed) + 1;
         self.in_flight_max.fetch_max(in_flight, Relaxed);
-        Some(number)
     }
 
     /// Ends a request.
@@ -82,6 +115,7 @@ impl Client {
         let Self { queue, streams, runtime } = self;
         runtime.block_on(async {
             let mut tasks = JoinSet::new();
+            queue.start();
             for stream in streams.drain(..) {
                 tasks.spawn(request_files(stream, queue.clone()));
             }
@@ -96,15 +130,25 @@ impl Client {
 }
 
 /// Requests files over one connection until none are left.
+///
+/// The latency of a request that is due at a time counts from then. A connection that is still busy
+/// at that time sends it late; a client that counted from the sending would omit that wait, which
+/// the server has caused (coordinated omission).
 async fn request_files(mut stream: TcpStream, queue: Arc<RequestQueue>) -> Result<IoTotals, SampleError> {
     let (mut totals, mut buffer) = (IoTotals::default(), vec![0; 2 * CHUNK_BYTES]);
-    while let Some(number) = queue.next() {
-        let start = Instant::now();
-        totals.pages_ok += exchange(&mut stream, &queue, number, &mut buffer).await?;
+    let timer_failed = |error| SampleError::io("set a timer for", &queue.spec.path, error);
+    let timer = (queue.spec.rate > 0).then(Timer::new).transpose().map_err(timer_failed)?;
+    while let Some(Request { file, due }) = queue.next() {
+        if let (Some(timer), Some(due)) = (&timer, due) {
+            timer.wait_until(due).await.map_err(timer_failed)?;
+        }
+        let start = due.unwrap_or_else(Instant::now);
+        queue.begin();
+        totals.pages_ok += exchange(&mut stream, &queue, file, &mut buffer).await?;
         queue.end();
         totals.nanoseconds.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         totals.ops += 1;
-        totals.bytes += small_files::len(queue.spec.size, queue.spec.block, number) as u64;
+        totals.bytes += small_files::len(queue.spec.size, queue.spec.block, file) as u64;
     }
     Ok(totals)
 }
@@ -171,35 +215,42 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::path::PathBuf;
+    use std::sync::Barrier;
+    use std::thread;
 
     use fathom_io::uring::Completion;
 
     use super::*;
     use crate::Workload;
-    use crate::sample::CacheHint;
+    use crate::sample::AccessHint;
 
-    /// Returns the client's result for a server that answers the request for the only file, of 20
-    /// bytes, with `response`, and then closes the connection.
-    fn run_against(response: &[u8]) -> Result<(u64, usize), String> {
-        let spec = SampleSpec {
+    fn spec(size: u64, rate: u32) -> SampleSpec {
+        SampleSpec {
             workload: Workload::Serve,
             model: Some(fathom_io::Model::Sync),
             path: PathBuf::from("dir"),
-            size: 20,
+            size,
             block: 20,
             threads: 1,
             depth: 1,
             batch: 1,
             completion: Completion::Wait,
             direct: false,
-            hint: CacheHint::Normal,
+            hint: AccessHint::Normal,
             read_percent: 0,
             seed: 1,
             has_pattern: true,
             backlog: 0,
+            rate,
             generation: 1,
             calls: None,
-        };
+        }
+    }
+
+    /// Returns the client's result for a server that answers the request for the only file, of 20
+    /// bytes, with `response`, and then closes the connection.
+    fn run_against(response: &[u8]) -> Result<(u64, usize), String> {
+        let spec = spec(20, 0);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = Client::connect(&spec, listener.local_addr().unwrap()).unwrap();
         // The client's first task takes the only file, over the first connection.
@@ -238,5 +289,48 @@ mod tests {
         ] {
             assert_eq!(run_against(response), Err(said.to_owned()), "{response:?}");
         }
+    }
+
+    /// Answers the requests on `stream`, the first of them after `ready`.
+    fn answer_all(mut stream: std::net::TcpStream, ready: impl FnOnce()) {
+        let (mut ready, mut request) = (Some(ready), [0; 256]);
+        while let Ok(len @ 1..) = stream.read(&mut request) {
+            let text = str::from_utf8(&request[..len]).unwrap();
+            let file = text.split_once("file-").and_then(|(_, rest)| rest.split(' ').next()).unwrap();
+            ready.take().into_iter().for_each(|ready| ready());
+            let mut body = [0; 20];
+            Pattern::new(1, 1).fill(small_files::offset(file.parse().unwrap(), 20), &mut body);
+            let head = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n";
+            stream.write_all(&[head, &body[..]].concat()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_request_that_a_stalled_server_delays_has_the_delay_in_its_latency() {
+        const RATE: u32 = 100_000;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let requests = 2 * CONNECTIONS as u64;
+        let mut client = Client::connect(&spec(requests * 20, RATE), listener.local_addr().unwrap()).unwrap();
+        // No connection gets an answer before each of them has a request.
+        let stalled = &Barrier::new(CONNECTIONS);
+        let totals = thread::scope(|scope| {
+            for _ in 0..CONNECTIONS {
+                let (stream, _) = listener.accept().unwrap();
+                scope.spawn(move || {
+                    answer_all(stream, || {
+                        stalled.wait();
+                        thread::sleep(Duration::from_millis(20));
+                    });
+                });
+            }
+            let totals = client.run().unwrap();
+            drop(client);
+            totals
+        });
+        assert_eq!((totals.ops, totals.in_flight_max), (requests, CONNECTIONS));
+        // All were due within 1.28 ms of the start.
+        let least = Duration::from_millis(20) - Duration::from_secs(requests) / RATE;
+        let delayed = totals.nanoseconds.iter().filter(|latency| u128::from(**latency) >= least.as_nanos());
+        assert_eq!(delayed.count() as u64, requests);
     }
 }

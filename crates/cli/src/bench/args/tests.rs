@@ -43,6 +43,13 @@ fn a_server_has_files_of_one_block_in_40_mib() {
     let args = bench("serve");
     assert_eq!((args.deed, args.size, args.block), (Workload::Serve, 40 << 20, 4096));
     assert_eq!(args.caches, [CacheState::Warm, CacheState::Cold]);
+    assert_eq!((args.rate, bench("serve --rate 5000").rate), (0, 5000));
+    assert_eq!(read("read --rate 5").unwrap_err(), "--rate is for serve");
+    assert_eq!(read("serve --rate 10000001").unwrap_err(), "--rate is at most 10000000");
+    assert_eq!(
+        read("advise --rate 5").unwrap_err(),
+        "--rate is not for advise, which asks about all workloads"
+    );
 }
 
 #[test]
