@@ -116,7 +116,7 @@ impl Advisor<'_> {
             } else {
                 is_begun = true;
                 let (is_measured, left) = (std::ptr::eq(cell, warm), cells.len() - at);
-                let share = self.fit(cell, left, &mut shares)?;
+                let Some(share) = self.fit(cell, left, &mut shares)? else { continue };
                 let fitted = with_share(cell, share);
                 let base = if is_measured { warm_base.clone() } else { self.measure_baseline(&fitted)? };
                 if let Some(base) = base {
@@ -132,16 +132,19 @@ impl Advisor<'_> {
 
     /// Returns the share of the operations of `cell` that fits into an equal share of the remaining
     /// time, with `left` cells to go. Cells that do not depend on the device take about the same
-    /// time everywhere.
-    fn fit(&mut self, cell: &Cell, left: usize, shares: &mut DeviceShares) -> Result<f64, AdviceEnd> {
+    /// time everywhere. Returns `None` if the cell cannot be measured here.
+    fn fit(&mut self, cell: &Cell, left: usize, shares: &mut DeviceShares) -> Result<Option<f64>, AdviceEnd> {
         if !cell.uses_device() {
-            return Ok(1.0);
+            return Ok(Some(1.0));
         }
         if let Some(share) = shares.of(cell) {
-            return Ok(share);
+            return Ok(Some(share));
         }
         let arms = candidates(cell, self.cpus());
         let rows = self.measure(&with_share(cell, SHARE_MIN), &arms[..1], 1, 0)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
         let seconds: Vec<f64> = rows.iter().map(|row| row.seconds).collect();
         let operations_s = median(&seconds).unwrap_or_default() / SHARE_MIN;
         let rounds = BLOCKS_FIRST + BLOCKS_SECOND.start();
@@ -151,7 +154,7 @@ impl Advisor<'_> {
         let fits = time_s / ((operations_s + SAMPLE_S) * f64::from(samples));
         let share = share_that_fits(fits.max(SAMPLE_MIN_S / operations_s));
         shares.0.push((cell.clone(), share));
-        Ok(share)
+        Ok(Some(share))
     }
 
     /// Returns an equal share of the remaining time, with `left` cells to go.

@@ -83,7 +83,7 @@ fn reports_of_commands_have_their_own_columns() {
     let csv = fs::read_to_string(dir.path().join("all.csv")).unwrap();
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     assert!(
-        head.ends_with(&["faults", "faults_major", "migrations", "read_bytes", "written_bytes"]),
+        head.ends_with(&["faults", "faults_major", "migrations", "read_bytes", "written_bytes", "mean_us"]),
         "{head:?}"
     );
     let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
