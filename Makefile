@@ -13,7 +13,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -33,6 +33,7 @@ check: fmt clippy doc ## Format, lints and documentation, warnings denied
 fmt:
 	$(cargo) fmt --all --check
 	$(cargo) fmt --manifest-path benches/slowfs/Cargo.toml --check
+	$(cargo) fmt --manifest-path crates/python/Cargo.toml --check
 	$(cargo) fmt --manifest-path fuzz/Cargo.toml --check
 	$(cargo) fmt --manifest-path model/Cargo.toml --check
 	$(cargo) fmt --manifest-path playground/rust/Cargo.toml --check
@@ -86,6 +87,9 @@ bench-test: ## The tests of the benchmarks' own statistics and reports
 playground-test: ## The playground's programs in all languages, against what they agree on
 	PATH="$(abspath $(target))/python-env/bin:$(abspath $(target))/node-env/bin:$$PATH" \
 		tools/playground-test.sh bun c cpp deno go java node python rust-crates zig
+
+python-test: ## The Python package, installed into the tests' environment
+	tools/python-test.sh
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs cargo even if HOME is empty or unset. rustup then finds no toolchain, so this script looks for
-# one beside the cargo in PATH and in the home directory of the account. Installs nothing.
+# one beside the cargo in PATH and in the home directory of the account. Installs nothing. With
+# --exec COMMAND, runs a command that calls cargo itself.
 set -u
 [ -n "${HOME-}" ] || unset HOME
 
@@ -25,5 +26,9 @@ if ! runs; then
     echo "fathom: cargo does not run here; install Rust 1.90 or newer from https://rustup.rs" >&2
     exit 127
   }
+fi
+if [ "${1-}" = --exec ]; then
+  shift
+  exec "$@"
 fi
 exec cargo "$@"

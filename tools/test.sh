@@ -44,8 +44,9 @@ if command -v python3 >/dev/null; then
   step package-test make package-test
   step bench-test make bench-test
   step playground-test make playground-test
+  step python-test make python-test
 else
-  step bench-test sh -c 'echo "skipped: no python3, for packages, benches/ and playground/"; exit 77'
+  step bench-test sh -c 'echo "skipped: no python3, for packages, benches/, playground/ and the Python package"; exit 77'
 fi
 step fuzz tools/fuzz.sh 10
 

@@ -21,6 +21,7 @@ pub mod threshold;
 pub mod top;
 pub mod totals;
 pub mod tree;
+pub mod usage;
 mod visitor;
 
 /// Runs the program of the README as a test.

@@ -1,0 +1,110 @@
+//! Calls that take long: without the interpreter lock, ended by Ctrl-C, with progress.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, bounded};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::error::raised;
+
+/// Time between two looks at signals and progress.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a call has done so far.
+#[pyclass(frozen, get_all, module = "fathomfs")]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// Entries seen.
+    entries: u64,
+    /// Directories opened, or tried.
+    directories: u64,
+    /// Allocated bytes counted; 0 for a call that does not count them.
+    bytes: u64,
+}
+
+#[pymethods]
+impl Progress {
+    fn __repr__(&self) -> String {
+        let Self { entries, directories, bytes } = self;
+        format!("Progress(entries={entries}, directories={directories}, bytes={bytes})")
+    }
+}
+
+/// The state that a call shares with the thread that does its work.
+#[derive(Debug, Default)]
+pub(crate) struct CallState {
+    stop: Arc<AtomicBool>,
+    progress: Mutex<Progress>,
+}
+
+impl CallState {
+    /// Returns the flag that ends the work early.
+    pub(crate) fn stop(&self) -> &Arc<AtomicBool> {
+        &self.stop
+    }
+
+    /// Records the progress of the work.
+    pub(crate) fn set_progress(&self, progress: fathom_walk::Progress) {
+        let fathom_walk::Progress { entries, directories, measured, .. } = progress;
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) =
+            Progress { entries, directories, bytes: measured };
+    }
+
+    fn progress(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does `work` on a thread of its own and waits for it without the interpreter lock. A signal whose
+/// handler raises, and an error of `progress`, end the work early and are the result.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&CallState) -> T + Send + 'static,
+) -> PyResult<T> {
+    let state = Arc::new(CallState::default());
+    let (sender, receiver) = bounded(1);
+    let worker_state = Arc::clone(&state);
+    let thread = thread::Builder::new()
+        .name("fathomfs".to_owned())
+        // The receiver waits for the result.
+        .spawn(move || drop(sender.send(work(&worker_state))))
+        .map_err(|error| raised(py, error.raw_os_error().unwrap_or(0), "start a thread", None))?;
+    let mut failure = None;
+    let result = loop {
+        match py.detach(|| receiver.recv_timeout(LOOK)) {
+            Ok(result) => break Some(result),
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if failure.is_none() {
+            failure = look(py, progress, &state).err();
+        }
+        if failure.is_some() {
+            state.stop.store(true, Ordering::Relaxed);
+        }
+    };
+    // The thread has sent its result or panicked.
+    let _ = thread.join();
+    match (failure, result) {
+        (Some(failure), _) => Err(failure),
+        (None, Some(result)) => {
+            report(progress, state.progress())?;
+            Ok(result)
+        }
+        (None, None) => Err(PyRuntimeError::new_err("the work panicked, which is a defect of fathomfs")),
+    }
+}
+
+fn look(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, state: &CallState) -> PyResult<()> {
+    py.check_signals()?;
+    report(progress, state.progress())
+}
+
+fn report(callable: Option<&Bound<'_, PyAny>>, progress: Progress) -> PyResult<()> {
+    callable.map_or(Ok(()), |callable| callable.call1((progress,)).map(drop))
+}

@@ -1,0 +1,266 @@
+//! The columns of a list, and the record batches that workers build of them.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    ArrayBuilder, BinaryBuilder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder, UInt32Builder,
+    UInt64Builder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use fathom_walk::{Fields, FileTime, FileType, Meta};
+
+/// The zone of times (RFC 3339).
+const ZONE: &str = "UTC";
+
+/// A column of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Path,
+    PathRaw,
+    Name,
+    NameRaw,
+    Type,
+    Depth,
+    Size,
+    Allocated,
+    Mtime,
+    Atime,
+    Ctime,
+    Btime,
+    Mode,
+    Nlink,
+    Uid,
+    Gid,
+    Ino,
+    Dev,
+}
+
+impl Column {
+    /// All columns, in the order in which users see them.
+    pub(crate) const ALL: [Self; 18] = [
+        Self::Path,
+        Self::PathRaw,
+        Self::Name,
+        Self::NameRaw,
+        Self::Type,
+        Self::Depth,
+        Self::Size,
+        Self::Allocated,
+        Self::Mtime,
+        Self::Atime,
+        Self::Ctime,
+        Self::Btime,
+        Self::Mode,
+        Self::Nlink,
+        Self::Uid,
+        Self::Gid,
+        Self::Ino,
+        Self::Dev,
+    ];
+
+    /// Returns the name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::PathRaw => "path_raw",
+            Self::Name => "name",
+            Self::NameRaw => "name_raw",
+            Self::Type => "type",
+            Self::Depth => "depth",
+            Self::Size => "size",
+            Self::Allocated => "allocated",
+            Self::Mtime => "mtime",
+            Self::Atime => "atime",
+            Self::Ctime => "ctime",
+            Self::Btime => "btime",
+            Self::Mode => "mode",
+            Self::Nlink => "nlink",
+            Self::Uid => "uid",
+            Self::Gid => "gid",
+            Self::Ino => "ino",
+            Self::Dev => "dev",
+        }
+    }
+
+    /// Returns the fields of metadata that the column is made of; `None` if it needs no metadata.
+    pub(crate) fn fields(self) -> Option<Fields> {
+        match self {
+            Self::Path | Self::PathRaw | Self::Name | Self::NameRaw | Self::Type | Self::Depth => None,
+            Self::Size => Some(Fields::SIZE),
+            Self::Allocated => Some(Fields::BLOCKS),
+            Self::Mtime | Self::Atime | Self::Ctime => Some(Fields::TIMES),
+            Self::Btime => Some(Fields::BIRTH),
+            Self::Uid | Self::Gid => Some(Fields::OWNER),
+            Self::Mode | Self::Nlink | Self::Ino | Self::Dev => Some(Fields::IDENTITY),
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Path | Self::Name | Self::Type => DataType::Utf8,
+            Self::PathRaw | Self::NameRaw => DataType::Binary,
+            Self::Size => DataType::Int64,
+            Self::Mtime | Self::Atime | Self::Ctime | Self::Btime => {
+                DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into()))
+            }
+            Self::Depth | Self::Mode | Self::Uid | Self::Gid => DataType::UInt32,
+            Self::Allocated | Self::Nlink | Self::Ino | Self::Dev => DataType::UInt64,
+        }
+    }
+}
+
+/// Returns the schema of a list with these columns.
+pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
+    let field = |column: &Column| Field::new(column.name(), column.data_type(), *column == Column::Btime);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// An entry whose row is added to a batch.
+pub(crate) struct RowSource<'a> {
+    /// The path, of which the last `name_len` bytes are the name.
+    pub(crate) path: &'a [u8],
+    pub(crate) name_len: usize,
+    pub(crate) depth: usize,
+    pub(crate) file_type: FileType,
+    /// Set if a column needs it.
+    pub(crate) meta: Option<&'a Meta>,
+}
+
+impl RowSource<'_> {
+    fn name(&self) -> &[u8] {
+        &self.path[self.path.len() - self.name_len..]
+    }
+}
+
+/// The growing values of a column.
+#[derive(Debug)]
+enum ColumnValues {
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+    Signed(Int64Builder),
+    Short(UInt32Builder),
+    Long(UInt64Builder),
+    Time(TimestampMicrosecondBuilder),
+}
+
+impl ColumnValues {
+    fn new(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Utf8 => Self::Text(StringBuilder::new()),
+            DataType::Binary => Self::Bytes(BinaryBuilder::new()),
+            DataType::Int64 => Self::Signed(Int64Builder::new()),
+            DataType::UInt32 => Self::Short(UInt32Builder::new()),
+            DataType::UInt64 => Self::Long(UInt64Builder::new()),
+            _ => Self::Time(TimestampMicrosecondBuilder::new().with_timezone(ZONE)),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Text(values) => ArrayBuilder::finish(values),
+            Self::Bytes(values) => ArrayBuilder::finish(values),
+            Self::Signed(values) => ArrayBuilder::finish(values),
+            Self::Short(values) => ArrayBuilder::finish(values),
+            Self::Long(values) => ArrayBuilder::finish(values),
+            Self::Time(values) => ArrayBuilder::finish(values),
+        }
+    }
+}
+
+/// The rows of a batch that is not complete.
+#[derive(Debug)]
+pub(crate) struct BatchBuilder {
+    columns: Vec<(Column, ColumnValues)>,
+    rows: usize,
+    text_bytes: usize,
+}
+
+impl BatchBuilder {
+    /// Creates an empty batch.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        let values = |column: &Column| (*column, ColumnValues::new(&column.data_type()));
+        Self { columns: columns.iter().map(values).collect(), rows: 0, text_bytes: 0 }
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the bytes of the paths.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, row: &RowSource<'_>) {
+        for (column, values) in &mut self.columns {
+            push_value(*column, values, row);
+        }
+        self.rows += 1;
+        self.text_bytes += row.path.len();
+    }
+
+    /// Returns the batch and empties the builder.
+    ///
+    /// # Errors
+    /// None in practice: all columns have the same length.
+    pub(crate) fn finish(&mut self, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+        (self.rows, self.text_bytes) = (0, 0);
+        let arrays = self.columns.iter_mut().map(|(_, values)| values.finish()).collect();
+        RecordBatch::try_new(Arc::clone(schema), arrays)
+    }
+}
+
+fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
+    let meta = row.meta.copied().unwrap_or_default();
+    match values {
+        ColumnValues::Text(values) => match column {
+            Column::Path => values.append_value(String::from_utf8_lossy(row.path)),
+            Column::Name => values.append_value(String::from_utf8_lossy(row.name())),
+            _ => values.append_value(type_word(row.file_type)),
+        },
+        ColumnValues::Bytes(values) => {
+            values.append_value(if column == Column::PathRaw { row.path } else { row.name() });
+        }
+        ColumnValues::Signed(values) => values.append_value(meta.size),
+        ColumnValues::Short(values) => values.append_value(match column {
+            Column::Depth => u32::try_from(row.depth).unwrap_or(u32::MAX),
+            Column::Mode => meta.mode,
+            Column::Uid => meta.uid,
+            _ => meta.gid,
+        }),
+        ColumnValues::Long(values) => values.append_value(match column {
+            Column::Allocated => meta.blocks.wrapping_mul(512),
+            Column::Nlink => meta.nlink,
+            Column::Ino => meta.ino,
+            _ => meta.dev,
+        }),
+        ColumnValues::Time(values) => values.append_option(match column {
+            Column::Mtime => Some(microseconds(meta.mtime)),
+            Column::Atime => Some(microseconds(meta.atime)),
+            Column::Ctime => Some(microseconds(meta.ctime)),
+            _ => meta.btime.map(microseconds),
+        }),
+    }
+}
+
+/// Returns the microseconds since the epoch, rounded down.
+fn microseconds(time: FileTime) -> i64 {
+    time.sec.saturating_mul(1_000_000).saturating_add(i64::from(time.nsec / 1000))
+}
+
+/// Returns the word of a type, as os.DirEntry's users would name it.
+fn type_word(file_type: FileType) -> &'static str {
+    match file_type {
+        FileType::Regular => "file",
+        FileType::Directory => "directory",
+        FileType::Symlink => "symlink",
+        FileType::Fifo => "fifo",
+        FileType::Socket => "socket",
+        FileType::Block => "block",
+        FileType::Char => "char",
+        FileType::Unknown => "unknown",
+    }
+}

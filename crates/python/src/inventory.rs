@@ -1,0 +1,168 @@
+//! Inventories: `fathomfs.open` and the result of `fathomfs.scan`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_inventory::store::{Error, Inventory as StoredInventory, Manifest};
+use fathom_inventory::top::{GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, report};
+use fathom_inventory::usage::{UsageTarget, directories, find};
+use fathom_walk::FileType;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call;
+use crate::error::{of_inventory, of_query};
+use crate::scan::as_path;
+
+/// The kinds of reports, with the names of `fathom top --by`.
+const KINDS: [(&str, ReportKind); 9] = [
+    ("dir", ReportKind::Dir),
+    ("file", ReportKind::File),
+    ("user", ReportKind::User),
+    ("group", ReportKind::Group),
+    ("ext", ReportKind::Ext),
+    ("age", ReportKind::Age),
+    ("size", ReportKind::Size),
+    ("type", ReportKind::Type),
+    ("depth", ReportKind::Depth),
+];
+
+/// An inventory.
+#[pyclass(frozen, module = "fathomfs")]
+pub(crate) struct Inventory {
+    inner: Arc<StoredInventory>,
+    path: PathBuf,
+}
+
+impl Inventory {
+    /// Opens the inventory in the directory `path`.
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        Ok(Self { inner: Arc::new(StoredInventory::open(path)?), path: path.to_owned() })
+    }
+
+    fn manifest(&self) -> &Manifest {
+        self.inner.manifest()
+    }
+}
+
+/// Opens an inventory.
+#[pyfunction]
+pub(crate) fn open_inventory(py: Python<'_>, path: Vec<u8>) -> PyResult<Inventory> {
+    let opened = py.detach(|| Inventory::read(as_path(&path)));
+    opened.map_err(|error| of_inventory(py, &error))
+}
+
+#[pymethods]
+impl Inventory {
+    /// The directory of the inventory.
+    #[getter]
+    fn path(&self) -> &OsStr {
+        self.path.as_os_str()
+    }
+
+    /// The number of entries, with the directories and the roots.
+    #[getter]
+    fn entry_count(&self) -> u64 {
+        self.manifest().entries
+    }
+
+    /// Whether nothing is missing.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.manifest().completeness.is_complete()
+    }
+
+    /// The manifest as JSON.
+    fn manifest_json(&self) -> PyResult<String> {
+        serde_json::to_string(self.manifest()).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The paths of the Parquet files of a table.
+    fn files(&self, table: &str) -> Vec<PathBuf> {
+        let of_table = self.manifest().files.iter().filter(|file| file.table == table);
+        of_table.map(|file| self.path.join(&file.name)).collect()
+    }
+
+    /// Compares all files with the hashes in the manifest.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        let inner = self.inner.clone();
+        let verified = call::run(py, None, move |_| inner.verify())?;
+        verified.map_err(|error| of_inventory(py, &error))
+    }
+
+    /// Reports on what is large: a dictionary for each row.
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        by: &str,
+        count: usize,
+        below: Option<Vec<u8>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let kind = KINDS.iter().find(|(name, _)| *name == by).map(|(_, kind)| *kind);
+        let by = kind.ok_or_else(|| {
+            let names = KINDS.map(|(name, _)| name).join(", ");
+            PyValueError::new_err(format!("unknown report {by:?}: the reports are {names}"))
+        })?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+        let (inner, options) = (self.inner.clone(), ReportOptions { by, count, below, now });
+        let found = call::run(py, None, move |_| report(&inner, &options))?;
+        found.map_err(|error| of_query(py, &error))?.rows.iter().map(|row| row_of(py, row)).collect()
+    }
+
+    /// Returns the usage at and below a path: allocated and apparent bytes, and entries.
+    fn du(&self, py: Python<'_>, below: Vec<u8>) -> PyResult<(u64, u64, u64)> {
+        let inner = self.inner.clone();
+        let found = call::run(py, None, move |_| usage(&inner, &below))?;
+        found.map_err(|error| of_query(py, &error))
+    }
+}
+
+fn usage(inventory: &StoredInventory, below: &[u8]) -> Result<(u64, u64, u64), QueryError> {
+    match find(inventory, below)? {
+        UsageTarget::Directory(top) => {
+            let mut found = (0, 0, 0);
+            directories(inventory, &top, Some(0), true, |dir| {
+                found = (dir.all.allocated, dir.all.apparent, dir.all.entries);
+            })?;
+            Ok(found)
+        }
+        UsageTarget::File(meta) => {
+            let has_length = matches!(meta.file_type(), FileType::Regular | FileType::Symlink);
+            let apparent = if has_length { u64::try_from(meta.size).unwrap_or(0) } else { 0 };
+            Ok((meta.blocks.wrapping_mul(512), apparent, 1))
+        }
+    }
+}
+
+fn row_of<'py>(py: Python<'py>, row: &ReportRow) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let text = as_path(&row.text).as_os_str();
+    match row.key {
+        GroupKey::Path | GroupKey::Extension => dict.set_item("key", text)?,
+        GroupKey::Id(id) => {
+            dict.set_item("key", id)?;
+            dict.set_item("name", (!row.text.is_empty()).then_some(text))?;
+        }
+        GroupKey::Age(at) => dict.set_item("key", bound(&fathom_inventory::top::AGES, at))?,
+        GroupKey::Size(at) => dict.set_item("key", bound(&fathom_inventory::top::SIZES, at))?,
+        GroupKey::Type(letter) => dict.set_item("key", char::from(letter).to_string())?,
+        GroupKey::Depth(depth) => dict.set_item("key", depth)?,
+        GroupKey::NoExtension => dict.set_item("key", py.None())?,
+        GroupKey::Directory => dict.set_item("key", "(directories)")?,
+        GroupKey::Other => dict.set_item("key", "(others)")?,
+        GroupKey::Unknown => dict.set_item("key", "(unknown)")?,
+    }
+    dict.set_item("bytes", row.sum.allocated)?;
+    dict.set_item("apparent", row.sum.apparent)?;
+    dict.set_item("entries", row.sum.entries)?;
+    Ok(dict)
+}
+
+/// Returns the upper end of a group, below which its values are; `None` for the last one.
+fn bound(ends: &[i64], at: usize) -> Option<i64> {
+    ends.get(at).copied()
+}

@@ -1,0 +1,44 @@
+//! The native part of the Python package `fathomfs` (python/fathomfs).
+//!
+//! Owns: the conversion of values, errors and record batches, and calls without the interpreter
+//! lock. Does not own: walks, counts and inventories, which are the other crates', and the parts of
+//! the interface that need no native code, which are in Python.
+
+mod call;
+mod columns;
+mod du;
+mod error;
+mod inventory;
+mod list;
+mod problem;
+mod scan;
+mod stream;
+mod visitor;
+
+use pyo3::prelude::*;
+
+/// The module `fathomfs._fathomfs`.
+#[pymodule(gil_used = false)]
+mod _fathomfs {
+    #[pymodule_export]
+    use super::call::Progress;
+    #[pymodule_export]
+    use super::du::{Usage, du};
+    #[pymodule_export]
+    use super::inventory::{Inventory, open_inventory};
+    #[pymodule_export]
+    use super::list::list;
+    #[pymodule_export]
+    use super::problem::Problem;
+    #[pymodule_export]
+    use super::scan::scan;
+    #[pymodule_export]
+    use super::stream::{EntryBatch, EntryStream};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,191 @@
+"""Disk usage, lists and inventories of file trees, as fast as the storage.
+
+>>> import fathomfs as ff
+>>> usage = ff.du("/usr/share/doc")
+>>> usage.bytes > 0 and usage.complete
+True
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from . import _fathomfs
+from ._errors import FathomError, InventoryError
+from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
+from ._walk import DirEntry, scandir, walk
+
+__all__ = [
+    "DirEntry",
+    "EntryBatch",
+    "EntryStream",
+    "FathomError",
+    "Inventory",
+    "InventoryError",
+    "Problem",
+    "Progress",
+    "Usage",
+    "__version__",
+    "du",
+    "list",
+    "open",
+    "scan",
+    "scandir",
+    "walk",
+]
+
+StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+#: The columns of :func:`list` unless others are asked for.
+DEFAULT_COLUMNS = ("path", "type", "size", "mtime")
+
+
+def du(
+    path: StrOrBytesPath,
+    *,
+    exclude: Iterable[str | bytes] = (),
+    one_file_system: bool = False,
+    threads: int | None = None,
+    io: str = "auto",
+    strict: bool = False,
+    progress: Callable[[Progress], object] | None = None,
+) -> Usage:
+    """Counts a tree as GNU du does: allocated and apparent bytes, files and directories.
+
+    A file with several names counts once. ``exclude`` has patterns as du's ``--exclude``. What
+    cannot be read is in ``errors`` of the result; with ``strict`` the first of them is raised.
+    ``progress`` is called about twenty times a second.
+
+    >>> import fathomfs as ff
+    >>> ff.du("/nonexistent").errors[0].operation
+    'access'
+    """
+    patterns = [os.fsencode(pattern) for pattern in exclude]
+    return _fathomfs.du(os.fsencode(path), patterns, one_file_system, threads, io, strict, progress)
+
+
+def list(
+    path: StrOrBytesPath,
+    *,
+    columns: Sequence[str] = DEFAULT_COLUMNS,
+    exclude: Iterable[str | bytes] = (),
+    one_file_system: bool = False,
+    max_depth: int | None = None,
+    threads: int | None = None,
+    io: str = "auto",
+) -> EntryStream:
+    """Lists the entries below ``path``, in batches, in the order in which they are found.
+
+    The result is an iterator of batches and an Arrow stream: ``polars.DataFrame(s)``,
+    ``duckdb.sql("FROM s")``, ``pyarrow.table(s)`` and ``pandas.DataFrame.from_arrow(s)`` read it.
+    Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``) need no call for
+    each entry. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
+    ``name`` their bytes are replaced.
+
+    >>> import fathomfs as ff
+    >>> with ff.list("/usr/share/doc", columns=["path", "size"]) as entries:
+    ...     rows = sum(len(batch) for batch in entries)
+    >>> rows > 0
+    True
+    """
+    patterns = [os.fsencode(pattern) for pattern in exclude]
+    names = [*columns]
+    return _fathomfs.list(os.fsencode(path), names, patterns, one_file_system, max_depth, threads, io)
+
+
+class Inventory:
+    """A recorded tree: Parquet files, and answers without a walk."""
+
+    def __init__(self, inner: _fathomfs.Inventory) -> None:
+        self._inner = inner
+
+    def __repr__(self) -> str:
+        return f"<Inventory {self.path!r}: {len(self):,} entries>"
+
+    def __len__(self) -> int:
+        return self._inner.entry_count
+
+    @property
+    def path(self) -> str:
+        """The directory of the inventory."""
+        return self._inner.path
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self._inner.complete
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest: roots, options, completeness, files."""
+        manifest: dict[str, Any] = json.loads(self._inner.manifest_json())
+        return manifest
+
+    def files(self, table: str = "entries") -> Sequence[str]:
+        """The Parquet files of a table: ``entries``, ``dirs``, ``errors``, ``links``, ``users`` or ``groups``."""
+        return [os.fspath(path) for path in self._inner.files(table)]
+
+    def top(
+        self, by: str = "dir", count: int = 20, below: StrOrBytesPath | None = None
+    ) -> Sequence[dict[str, Any]]:
+        """What is large, by ``dir``, ``file``, ``user``, ``group``, ``ext``, ``age``, ``size``, ``type`` or ``depth``."""
+        return self._inner.top(by, count, None if below is None else os.fsencode(below))
+
+    def du(self, below: StrOrBytesPath | None = None) -> dict[str, int]:
+        """The usage at and below a path of the inventory; of its root if there is only one."""
+        if below is None:
+            roots = self.manifest["roots"]
+            if len(roots) != 1:
+                raise ValueError("the inventory has several roots: name one of them")
+            below = bytes.fromhex(roots[0].get("path_hex") or "") or roots[0]["path"]
+        allocated, apparent, entries = self._inner.du(os.fsencode(below))
+        return {"bytes": allocated, "apparent": apparent, "entries": entries}
+
+    def verify(self) -> None:
+        """Compares all files with the hashes in the manifest."""
+        self._inner.verify()
+
+
+def open(path: StrOrBytesPath) -> Inventory:
+    """Opens an inventory that ``scan`` or the command ``fathom scan`` has made."""
+    return Inventory(_fathomfs.open_inventory(os.fsencode(path)))
+
+
+def scan(
+    roots: StrOrBytesPath | Iterable[StrOrBytesPath],
+    out: StrOrBytesPath,
+    *,
+    one_file_system: bool = False,
+    since: StrOrBytesPath | None = None,
+    deadline: float | None = None,
+    rate: int | None = None,
+    max_in_flight: int | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    io: str = "auto",
+    progress: Callable[[Progress], object] | None = None,
+) -> Inventory:
+    """Scans trees into the new inventory ``out`` and opens it.
+
+    Ctrl-C and ``deadline`` (seconds) end the scan with an incomplete inventory, which another call
+    with ``resume=True`` completes. ``since`` is an earlier inventory, from which unchanged
+    directories are copied.
+
+    >>> import fathomfs as ff, tempfile
+    >>> with tempfile.TemporaryDirectory() as temp:
+    ...     inventory = ff.scan("/usr/share/doc", temp + "/doc.inv")
+    ...     inventory.complete, inventory.top(by="type")[0]["entries"] > 0
+    (True, True)
+    """
+    if isinstance(roots, (str, bytes, os.PathLike)):
+        roots = [roots]
+    encoded = [os.fsencode(root) for root in roots]
+    earlier = None if since is None else os.fsencode(since)
+    limits = (deadline, rate, max_in_flight)
+    inner = _fathomfs.scan(
+        encoded, os.fsencode(out), one_file_system, earlier, *limits, resume, threads, io, progress
+    )
+    return Inventory(inner)

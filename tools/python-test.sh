@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Builds the Python package, installs it into the tests' environment and tests it there: lints, types, examples and
+# python/tests.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+target=${CARGO_TARGET_DIR:-$PWD/target}
+bin=$target/python-env/bin
+[ -x "$bin/maturin" ] || { echo 'skipped: no Python environment with maturin'; exit 77; }
+
+status=0
+tools/cargo.sh clippy --manifest-path crates/python/Cargo.toml --target-dir "$target/python" --locked -- -D warnings ||
+  status=1
+wheels=$target/wheels
+rm -rf "$wheels"
+CARGO_TARGET_DIR=$target/python tools/cargo.sh --exec "$bin/maturin" build --quiet --profile dev --out "$wheels" \
+  --interpreter "$bin/python3" || exit 1
+"$bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --no-index --no-deps --force-reinstall \
+  "$wheels"/*.whl || exit 1
+
+# From a directory without the sources, so that what is installed is tested.
+top=$PWD
+cd "$wheels" || exit 1
+"$bin/mypy" --strict --cache-dir=/dev/null -p fathomfs || status=1
+"$bin/python3" -m mypy.stubtest fathomfs --concise || status=1
+"$bin/python3" -B -m unittest discover -s "$top/python/tests" -p 'test_*.py' || status=1
+exit "$status"
