@@ -1,5 +1,5 @@
-//! The usage of one tree, allocated and apparent at once, without lines: the entries may come in any
-//! order, so the walk has none. Counts what [`scan`](crate::scan::scan) counts.
+//! The usage of one tree, allocated and apparent at once, without lines: the entries may come in
+//! any order, so the walk has none. Counts what [`scan`](crate::scan::scan) counts.
 
 use std::collections::HashSet;
 use std::convert::Infallible;

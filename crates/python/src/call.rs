@@ -14,7 +14,7 @@ use crate::error::raised;
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a call has done so far.
+/// The progress of a call.
 #[pyclass(frozen, get_all, module = "fathomfs")]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {

@@ -110,7 +110,8 @@ fn dependencies(manifest: &str) -> Vec<&str> {
 /// Finds members that do not take the workspace's lints, which deny `unsafe`.
 pub(crate) fn without_lints(tree: &Tree) -> Vec<String> {
     // A workspace of its own cannot inherit them.
-    let is_member = |(name, text): &(&str, &str)| name.starts_with("crates/") && !text.contains("[workspace]");
+    let is_member =
+        |(name, text): &(&str, &str)| name.starts_with("crates/") && !text.contains("[workspace]");
     let members = tree.texts("Cargo.toml").filter(is_member);
     let lints = |text: &str| text.contains("[lints]\nworkspace = true");
     members
