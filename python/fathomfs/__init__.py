@@ -16,7 +16,7 @@ from typing import Any
 from . import _fathomfs
 from ._errors import FathomError, InventoryError
 from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
-from ._walk import DirEntry, scandir, walk
+from ._walk import DirEntry, StrOrBytesPath, scandir, walk
 
 __all__ = [
     "DirEntry",
@@ -36,8 +36,6 @@ __all__ = [
     "scandir",
     "walk",
 ]
-
-StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 #: The columns of :func:`list` unless others are asked for.
 DEFAULT_COLUMNS = ("path", "type", "size", "mtime")

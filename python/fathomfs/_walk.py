@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from . import _fathomfs
 
 _TYPES = {
-    "file": stat.S_IFREG,
+    "regular": stat.S_IFREG,
     "directory": stat.S_IFDIR,
     "symlink": stat.S_IFLNK,
     "fifo": stat.S_IFIFO,

@@ -229,15 +229,8 @@ impl Visitor for UsageVisitor {
         let mut problems = lock(&self.found.problems);
         problems.count += 1;
         if problems.kept.len() < PROBLEMS_MAX {
-            let mut path = Vec::new();
-            failure.node.path_into(&mut path);
-            if let Some(name) = failure.name {
-                if !path.ends_with(b"/") {
-                    path.push(b'/');
-                }
-                path.extend_from_slice(name.to_bytes());
-            }
-            let Failure { operation, errno, .. } = failure;
+            let Failure { node, name, operation, errno } = failure;
+            let path = node.path_of(name);
             problems.kept.push(UsageProblem { path, operation, errno });
         }
     }

@@ -48,6 +48,21 @@ impl FileType {
         }
     }
 
+    /// Returns the name in reports and in JSON, as in `directory`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Regular => "regular",
+            Self::Directory => "directory",
+            Self::Symlink => "symlink",
+            Self::Fifo => "fifo",
+            Self::Socket => "socket",
+            Self::Block => "block",
+            Self::Char => "char",
+        }
+    }
+
     /// Converts the `S_IFMT` bits of a mode (inode(7)).
     #[must_use]
     pub fn from_mode(mode: u32) -> Self {

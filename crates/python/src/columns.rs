@@ -219,7 +219,7 @@ fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
         ColumnValues::Text(values) => match column {
             Column::Path => values.append_value(String::from_utf8_lossy(row.path)),
             Column::Name => values.append_value(String::from_utf8_lossy(row.name())),
-            _ => values.append_value(type_word(row.file_type)),
+            _ => values.append_value(row.file_type.name()),
         },
         ColumnValues::Bytes(values) => {
             values.append_value(if column == Column::PathRaw { row.path } else { row.name() });
@@ -249,18 +249,4 @@ fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
 /// Returns the microseconds since the epoch, rounded down.
 fn microseconds(time: FileTime) -> i64 {
     time.sec.saturating_mul(1_000_000).saturating_add(i64::from(time.nsec / 1000))
-}
-
-/// Returns the word of a type, as os.DirEntry's users would name it.
-fn type_word(file_type: FileType) -> &'static str {
-    match file_type {
-        FileType::Regular => "file",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::Fifo => "fifo",
-        FileType::Socket => "socket",
-        FileType::Block => "block",
-        FileType::Char => "char",
-        FileType::Unknown => "unknown",
-    }
 }

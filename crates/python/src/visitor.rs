@@ -189,14 +189,7 @@ impl Visitor for ListVisitor {
     }
 
     fn failed(&self, _local: &mut WorkerBatch, failure: Failure<'_>) {
-        let mut path = Vec::new();
-        failure.node.path_into(&mut path);
-        if let Some(name) = failure.name {
-            if !path.ends_with(b"/") {
-                path.push(b'/');
-            }
-            path.extend_from_slice(name.to_bytes());
-        }
+        let path = failure.node.path_of(failure.name);
         let (operation, errno) = (failure.operation.to_string(), failure.errno);
         self.state.record(Problem { path, operation, errno });
     }

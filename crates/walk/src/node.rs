@@ -140,6 +140,20 @@ impl Node {
         PathBuf::from(OsString::from_vec(path))
     }
 
+    /// Returns the path of the entry `name` of this directory, or without a name, of the directory.
+    #[must_use]
+    pub fn path_of(&self, name: Option<&CStr>) -> Vec<u8> {
+        let mut path = Vec::with_capacity(self.path_len + 1);
+        self.path_into(&mut path);
+        if let Some(name) = name {
+            if path.last() != Some(&b'/') {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.to_bytes());
+        }
+        path
+    }
+
     /// Returns the number of levels below the root, which has 0.
     #[must_use]
     pub fn depth(&self) -> usize {

@@ -1,7 +1,6 @@
 //! The selection and formatting of entries in a listing. Called on the walk's workers. Knows
 //! neither the spellings of options nor the destination of lines.
 
-use std::ffi::CStr;
 use std::sync::Arc;
 
 use fathom_inventory::filter::Filter;
@@ -224,7 +223,7 @@ impl Plan {
             Operation::Open | Operation::Read | Operation::Reopen => {
                 Some(ListProblem::Read(path(node), errno))
             }
-            Operation::Stat => Some(ListProblem::Access(entry_path(node, name), errno)),
+            Operation::Stat => Some(ListProblem::Access(node.path_of(name), errno)),
             Operation::Descend => Some(ListProblem::Loop(path(node))),
             _ => Some(ListProblem::Access(path(node), errno)),
         }
@@ -412,15 +411,5 @@ pub(crate) fn base(path: &[u8]) -> &[u8] {
 pub(crate) fn path(node: &Node) -> Vec<u8> {
     let mut path = Vec::new();
     node.path_into(&mut path);
-    path
-}
-
-/// Returns the path of an entry of a directory.
-fn entry_path(dir: &Node, name: Option<&CStr>) -> Vec<u8> {
-    let mut path = path(dir);
-    if path.last() != Some(&b'/') {
-        path.push(b'/');
-    }
-    path.extend_from_slice(name.map_or(b"", CStr::to_bytes));
     path
 }

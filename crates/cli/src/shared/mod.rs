@@ -14,19 +14,3 @@ pub(crate) mod start;
 pub(crate) mod value;
 
 pub(crate) use cmdline::{flag, getopt, help, output};
-
-use fathom_walk::FileType;
-
-/// Returns the name of a type, for text and for JSON.
-pub(crate) fn type_word(file_type: FileType) -> &'static str {
-    match file_type {
-        FileType::Regular => "regular",
-        FileType::Directory => "directory",
-        FileType::Symlink => "symlink",
-        FileType::Fifo => "fifo",
-        FileType::Socket => "socket",
-        FileType::Block => "block",
-        FileType::Char => "char",
-        FileType::Unknown => "unknown",
-    }
-}

@@ -10,7 +10,6 @@ use fathom_text::human::BlockSize;
 use crate::shared::json::JsonObject;
 use crate::shared::output::Output;
 use crate::shared::screen::Screen;
-use crate::shared::type_word;
 
 /// Labels of the classes of [`fathom_inventory::top::AGES`], and of times in the future.
 const AGES: [&str; 7] = [
@@ -137,7 +136,7 @@ fn class(words: &[&'static str], place: usize) -> &'static str {
 }
 
 fn word(letter: u8) -> &'static str {
-    TYPES.into_iter().find(|kind| type_letter(*kind) == letter).map_or("unknown", type_word)
+    TYPES.into_iter().find(|kind| type_letter(*kind) == letter).map_or("unknown", fathom_walk::FileType::name)
 }
 
 fn by_word(by: ReportKind) -> &'static str {

@@ -5,7 +5,9 @@
 
 mod advise;
 mod commands;
+mod direct;
 mod own_data;
+mod page_cache;
 mod reproduce;
 mod serve;
 #[path = "../support/mod.rs"]
@@ -388,69 +390,6 @@ fn only_root_can_drop_cached_metadata() {
 }
 
 #[test]
-fn files_in_memory_are_measured_warm_alone() {
-    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
-        return support::skip("needs a filesystem in memory at /dev/shm");
-    };
-    let reason = "its files are in memory, and nowhere else";
-    let (status, out, err) = run(dir.path(), &format!("random-read {SMALL} --models sync"));
-    assert_eq!((status, err.as_str()), (Some(0), ""));
-    assert!(out.contains(&format!("cold: {reason}\n")), "{out}");
-    assert!(!out.contains("cold was asked for"), "a warm sample is discarded: {out}");
-    let (status, _, err) = run(dir.path(), &format!("random-read {SMALL} --models sync --cache cold"));
-    assert!(status == Some(1) && err.contains(reason), "{err}");
-}
-
-#[test]
-fn an_arm_that_cannot_bypass_the_page_cache_is_left_out_and_the_others_are_measured() {
-    let dir = temp();
-    let words = format!("random-read {SMALL} --direct --models sync,tokio,mmap,uring --json");
-    let (status, out, err) = run(dir.path(), &words);
-    if status == Some(1) && err.contains("no sample counts") {
-        return support::skip("needs a filesystem with O_DIRECT");
-    }
-    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
-    let json: Value = serde_json::from_str(&out).unwrap();
-    let reasons: BTreeMap<&str, &str> = json["unavailable"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|arm| (arm["method"].as_str().unwrap(), arm["reason"].as_str().unwrap()))
-        .collect();
-    assert!(reasons["mmap"].contains("page cache") && reasons["tokio_1"].contains("aligned"), "{reasons:?}");
-    assert!(methods(&json).contains(&"blocking"), "{out}");
-    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
-        return support::skip("needs a filesystem in memory at /dev/shm");
-    };
-    let (_, out, _) = run(memory.path(), &format!("random-read {SMALL} --direct --models sync"));
-    assert!(out.contains("note: O_DIRECT bypasses nothing here") || out.contains("with O_DIRECT"), "{out}");
-}
-
-#[test]
-fn direct_reads_have_arms_of_asynchronous_and_of_polled_calls() {
-    let dir = temp();
-    let (status, out, err) = run(dir.path(), &format!("random-read {SMALL} --direct --json"));
-    if status == Some(1) && err.contains("no sample counts") {
-        return support::skip("needs a filesystem with O_DIRECT");
-    }
-    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
-    let json: Value = serde_json::from_str(&out).unwrap();
-    let reason = |method: &str| {
-        let left_out = json["unavailable"].as_array().unwrap().iter().find(|arm| arm["method"] == method);
-        left_out.map(|arm| arm["reason"].as_str().unwrap().to_owned())
-    };
-    for (method, cause) in [
-        ("aio_1", "asynchronous I/O"),
-        ("aio_32", "asynchronous I/O"),
-        ("blocking_hipri", "queue for polling"),
-    ] {
-        let is_explained = reason(method).is_some_and(|reason| reason.contains(cause));
-        assert!(methods(&json).contains(&method) != is_explained, "{method}: {out}");
-    }
-    assert!(!methods(&json).contains(&"blocking_dontcache"), "{out}");
-}
-
-#[test]
 fn what_a_question_leaves_out_is_said() {
     let dir = temp();
     let left = dir.path().join(".fathom-bench-of-a-killed-run");
@@ -473,27 +412,6 @@ fn buffers_are_no_more_than_the_blocks_of_the_file() {
     let json: Value = serde_json::from_str(&out).unwrap();
     let reasons = json["unavailable"].as_array().unwrap();
     assert!(reasons.iter().all(|arm| !arm["reason"].as_str().unwrap().contains("memory")), "{reasons:?}");
-}
-
-/// Read-ahead served half of the blocks of a cold random read.
-#[test]
-fn a_cold_random_read_has_a_read_of_the_device_for_each_block() {
-    let dir = temp();
-    let (status, out, err) = run(dir.path(), "random-read --size 8M --blocks 2 --cache cold --json");
-    if status == Some(1) && err.contains("in memory") {
-        return support::skip("needs files on a disk");
-    }
-    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
-    let json: Value = serde_json::from_str(&out).unwrap();
-    let reads = |method: &str| {
-        let arm = json["arms"].as_array().unwrap().iter().find(|arm| arm["method"] == method);
-        arm.unwrap_or_else(|| panic!("no {method}"))["device_reads_per_op"].as_f64()
-    };
-    let Some(blocking) = reads("blocking") else {
-        return support::skip("needs a filesystem on a block device");
-    };
-    assert!(blocking >= 0.99, "{blocking} reads of the device for each block");
-    assert!(reads("blocking_readahead").is_some(), "{out}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use fathom_walk::{
 use super::Survey;
 use super::estimator::{Amounts, DirContents};
 use super::evidence::{ExpectedContents, is_consistent};
-use super::survey_walk::{DirLocation, SurveyShared, path_of};
+use super::survey_walk::{DirLocation, SurveyShared};
 use crate::scan::Problem;
 
 /// Least number of bytes that a name and its inode number take in a directory.
@@ -184,7 +184,7 @@ impl Visitor for Probe {
             Operation::Descend => return,
             _ => "access",
         };
-        self.problem(operation, path_of(node, name), errno);
+        self.problem(operation, node.path_of(name), errno);
     }
 
     fn done(&self, (): &mut (), node: &Arc<Node>) {

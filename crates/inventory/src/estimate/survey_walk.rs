@@ -47,22 +47,9 @@ impl DirLocation {
     pub(super) fn path(&self) -> Vec<u8> {
         match self {
             Self::Root(path) => path.to_bytes().to_vec(),
-            Self::Below(dir, name) => path_of(dir, Some(name)),
+            Self::Below(dir, name) => dir.path_of(Some(name)),
         }
     }
-}
-
-/// Returns the path of a directory, or of an entry in it.
-pub(super) fn path_of(dir: &Node, name: Option<&CStr>) -> Vec<u8> {
-    let mut path = Vec::new();
-    dir.path_into(&mut path);
-    if let Some(name) = name {
-        if path.last() != Some(&b'/') {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name.to_bytes());
-    }
-    path
 }
 
 /// Results of the workers that the calling thread has not taken yet.

@@ -21,7 +21,6 @@ use crate::du::additions::GroupProperty;
 use crate::shared::json::JsonObject;
 use crate::shared::output::Output;
 use crate::shared::screen::Screen;
-use crate::shared::type_word;
 
 /// Files grouped by a property.
 #[derive(Debug)]
@@ -147,7 +146,7 @@ fn label<'k>(key: GroupKey<'k>, owners: &OwnerNames, screen: &Screen) -> Cow<'k,
         GroupKey::Fixed(FixedKey::NoExtension) => b"(none)",
         GroupKey::Fixed(FixedKey::Directory) => b"(directory)",
         GroupKey::Fixed(FixedKey::Age(age)) => age_words(age).as_bytes(),
-        GroupKey::Fixed(FixedKey::Type(place)) => type_word(TYPES[place]).as_bytes(),
+        GroupKey::Fixed(FixedKey::Type(place)) => TYPES[place].name().as_bytes(),
         GroupKey::Fixed(FixedKey::Other) => b"(other)",
     };
     fixed.into()
@@ -171,7 +170,7 @@ fn write_key(key: GroupKey<'_>, owners: &OwnerNames, object: &mut JsonObject<'_>
             object.text("type", b"directory");
         }
         GroupKey::Fixed(FixedKey::Age(age)) => object.text("key", age_words(age).as_bytes()),
-        GroupKey::Fixed(FixedKey::Type(place)) => object.text("key", type_word(TYPES[place]).as_bytes()),
+        GroupKey::Fixed(FixedKey::Type(place)) => object.text("key", TYPES[place].name().as_bytes()),
         GroupKey::Fixed(FixedKey::Other) => {
             object.null("key");
             object.flag("other", true);

@@ -8,7 +8,6 @@ use super::View;
 use super::figures::FigureFormat;
 use crate::shared::json::JsonObject;
 use crate::shared::output::Output;
-use crate::shared::type_word;
 
 /// The lines of du as JSON.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ impl View for JsonLinesView {
         let mut object = JsonObject::new(out.buffer());
         object.text("path", line.path);
         object.number("depth", line.depth as u64);
-        object.text("type", type_word(file_type(line)).as_bytes());
+        object.text("type", file_type(line).name().as_bytes());
         self.figures.write_members(line.totals, &mut object);
         object.end();
     }

@@ -11,7 +11,6 @@ use super::figures::FigureFormat;
 use super::rows::{FinishedRun, Rows};
 use crate::shared::json::JsonObject;
 use crate::shared::output::Output;
-use crate::shared::type_word;
 
 /// The largest entries.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ impl Rows for TopRows {
             let mut object = JsonObject::new(out.buffer());
             object.text("path", &entry.path);
             object.number("depth", entry.depth as u64);
-            object.text("type", type_word(entry.file_type).as_bytes());
+            object.text("type", entry.file_type.name().as_bytes());
             end.figures.write_members(&entry.totals, &mut object);
             object.end();
             out.flush_if_full();

@@ -16,7 +16,6 @@ use super::rows::{FinishedRun, Rows};
 use crate::shared::json::JsonObject;
 use crate::shared::output::Output;
 use crate::shared::screen::Screen;
-use crate::shared::type_word;
 
 /// Narrower screens show names without bars.
 const BARS_COLUMNS_MIN: usize = 60;
@@ -95,7 +94,7 @@ impl Rows for TreeRows {
                     above.push(&entry.path);
                     object.text("path", &entry.path);
                     object.number("depth", entry.depth as u64);
-                    object.text("type", type_word(entry.file_type).as_bytes());
+                    object.text("type", entry.file_type.name().as_bytes());
                 }
                 RowContent::Rest => {
                     match above.last() {
