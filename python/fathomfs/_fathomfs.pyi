@@ -160,6 +160,7 @@ def scan_unit(
     attempt: int,
     budget_s: float,
     pieces: int,
+    slices: int,
     rate: int | None,
     max_in_flight: int | None,
     threads: int | None,
