@@ -17,6 +17,7 @@ from . import _fathomfs
 from ._errors import FathomError, InventoryError
 from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
 from ._walk import DirEntry, StrOrBytesPath, scandir, walk
+from ._where import Where
 
 __all__ = [
     "DirEntry",
@@ -28,6 +29,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Usage",
+    "Where",
     "__version__",
     "du",
     "list",
