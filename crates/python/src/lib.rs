@@ -10,6 +10,7 @@ mod du;
 mod error;
 mod inventory;
 mod list;
+mod predicate;
 mod problem;
 mod scan;
 mod stream;
