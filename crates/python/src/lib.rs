@@ -12,6 +12,7 @@ mod inventory;
 mod list;
 mod predicate;
 mod problem;
+mod reader;
 mod scan;
 mod stream;
 mod visitor;
@@ -31,6 +32,8 @@ mod _fathomfs {
     use super::list::list;
     #[pymodule_export]
     use super::problem::Problem;
+    #[pymodule_export]
+    use super::reader::DirectoryReader;
     #[pymodule_export]
     use super::scan::scan;
     #[pymodule_export]
