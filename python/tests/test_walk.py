@@ -3,11 +3,13 @@
 import errno
 import os
 import random
+import threading
 import unittest
 from pathlib import Path
 
 import fathomfs as ff
 from fathomfs import _fathomfs
+from test_async import walk_threads
 from test_fathomfs import TemporaryTree, grow
 
 
@@ -107,16 +109,19 @@ class Walk(TemporaryTree):
         self.assertEqual([error.filename for error in errors], [error.filename for error in expected])
 
     def test_threads_that_read_ahead_keep_the_order(self):
-        # One directory takes longer than the limit from which threads read ahead.
-        wide = os.path.join(self.root, "0")
-        os.mkdir(wide)
-        for number in range(12_000):
-            os.close(os.open(os.path.join(wide, f"{number:04}"), os.O_CREAT | os.O_WRONLY))
         for number in range(60):
             os.makedirs(os.path.join(self.root, f"x{number}", "y", "z"))
         expected = list(sorted_walk(self.root))
-        for _ in range(5):
-            self.assertEqual(list(ff.walk(self.root, threads=3)), expected)
+        for threads in (0, 1, 3, 3, 3, 16):
+            self.assertEqual(list(ff.walk(self.root, threads=threads)), expected)
+        # A walk that is left early ends its threads.
+        for _ in range(50):
+            next(ff.walk(self.root, threads=8))
+        for _ in range(6000):
+            if not walk_threads():
+                break
+            threading.Event().wait(0.01)
+        self.assertEqual(walk_threads(), 0)
 
 
 class Reader(TemporaryTree):

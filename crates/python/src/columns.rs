@@ -223,8 +223,11 @@ impl BatchBuilder {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, row: &RowSource<'_>) {
+        // A column that needs metadata has them.
+        let none = Meta::default();
+        let meta = row.meta.unwrap_or(&none);
         for (column, values) in &mut self.columns {
-            push_value(*column, values, row);
+            push_value(*column, values, row, meta);
         }
         self.rows += 1;
         self.text_bytes += row.path.len();
@@ -241,12 +244,11 @@ impl BatchBuilder {
     }
 }
 
-fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
-    let meta = row.meta.copied().unwrap_or_default();
+fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>, meta: &Meta) {
     match values {
         ColumnValues::Text(values) => match column {
-            Column::Path => values.append_value(String::from_utf8_lossy(row.path)),
-            Column::Name => values.append_value(String::from_utf8_lossy(row.name())),
+            Column::Path => push_text(values, row.path),
+            Column::Name => push_text(values, row.name()),
             _ => values.append_value(row.file_type.name()),
         },
         ColumnValues::Bytes(values) => {
@@ -274,6 +276,15 @@ fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
             Column::Ctime => Some(microseconds(meta.ctime)),
             _ => meta.btime.map(microseconds),
         }),
+    }
+}
+
+/// Adds text in which bytes that are not UTF-8 are replaced.
+fn push_text(values: &mut StringBuilder, bytes: &[u8]) {
+    // The lossy conversion checks byte by byte, and is rarely needed.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => values.append_value(text),
+        Err(_) => values.append_value(String::from_utf8_lossy(bytes)),
     }
 }
 

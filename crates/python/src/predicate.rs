@@ -66,17 +66,17 @@ impl Measure {
 /// The paths below a directory that begin with the path prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach<'a> {
-    /// All.
+    /// All paths below the directory.
     All,
-    /// Those of which the part below the directory begins with these bytes.
+    /// The paths whose part below the directory begins with these bytes.
     Some(&'a [u8]),
-    /// None.
+    /// No path below the directory.
     None,
 }
 
 impl Reach<'_> {
-    /// Returns whether the entry `name` of the directory, or an entry below it, begins with the
-    /// prefix. Any name may be that of a directory.
+    /// Returns whether the path of the entry `name`, or of an entry that may be below it, begins
+    /// with the prefix.
     pub(crate) fn includes(self, name: &[u8]) -> bool {
         match self {
             Self::All => true,
@@ -91,6 +91,8 @@ impl Reach<'_> {
 /// Conditions on entries. The default accepts all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Predicate {
+    /// Whether there is any condition.
+    is_set: bool,
     prefix: Vec<u8>,
     /// `None` accepts all types.
     types: Option<Vec<FileType>>,
@@ -111,8 +113,10 @@ impl Predicate {
         let range = |(name, low, high): (String, Option<i64>, Option<i64>)| {
             Ok((Measure::parse(&name)?, low.unwrap_or(i64::MIN)..=high.unwrap_or(i64::MAX)))
         };
-        let ranges = ranges.into_iter().map(range).collect::<PyResult<_>>()?;
-        Ok(Self { prefix: prefix.unwrap_or_default(), types, ranges })
+        let ranges = ranges.into_iter().map(range).collect::<PyResult<Vec<_>>>()?;
+        let prefix = prefix.unwrap_or_default();
+        let is_set = !prefix.is_empty() || types.is_some() || !ranges.is_empty();
+        Ok(Self { is_set, prefix, types, ranges })
     }
 
     /// Returns the fields of metadata that the conditions need; `None` if they need no metadata.
@@ -142,6 +146,9 @@ impl Predicate {
 
     /// Returns whether an entry is accepted. Without metadata, ranges accept nothing.
     pub(crate) fn accepts(&self, path: &[u8], file_type: FileType, meta: Option<&Meta>) -> bool {
+        if !self.is_set {
+            return true;
+        }
         let in_range = |(measure, range): &(Measure, RangeInclusive<i64>)| {
             meta.is_some_and(|meta| range.contains(&measure.of(meta)))
         };

@@ -23,7 +23,7 @@ use crate::stream::EntryBatch;
 const ROWS_MAX: usize = 16 * 1024;
 /// A directory that takes longer to be read is on slow storage: threads read ahead from then on.
 const SLOW: Duration = Duration::from_millis(2);
-/// Threads that read ahead, unless a number is given.
+/// Threads that read ahead, unless a number is given. Then they start at once.
 const THREADS: usize = 8;
 /// Rows of directories that were read ahead, above which no thread begins another one.
 const ROWS_AHEAD_MAX: usize = 256 * 1024;
@@ -37,7 +37,7 @@ type Listing = Result<Vec<RecordBatch>, (Errno, OsString)>;
 
 /// A directory to be read.
 #[derive(Debug)]
-enum Slot {
+enum StackSlot {
     Waiting(CString),
     /// A thread reads it.
     Running,
@@ -45,22 +45,22 @@ enum Slot {
 }
 
 #[derive(Debug, Default)]
-struct Stack {
-    slots: Vec<Slot>,
+struct DirectoryStack {
+    slots: Vec<StackSlot>,
     rows_ahead: usize,
     is_closed: bool,
 }
 
-impl Stack {
+impl DirectoryStack {
     /// Takes the topmost directory that waits, with its index, which it keeps until it is popped.
     fn next(&mut self) -> Option<(usize, CString)> {
         if self.rows_ahead >= ROWS_AHEAD_MAX {
             return None;
         }
         let window = self.slots.iter_mut().enumerate().rev().take(WINDOW);
-        let (at, slot) = window.into_iter().find(|(_, slot)| matches!(slot, Slot::Waiting(_)))?;
-        match std::mem::replace(slot, Slot::Running) {
-            Slot::Waiting(path) => Some((at, path)),
+        let (at, slot) = window.into_iter().find(|(_, slot)| matches!(slot, StackSlot::Waiting(_)))?;
+        match std::mem::replace(slot, StackSlot::Running) {
+            StackSlot::Waiting(path) => Some((at, path)),
             other => {
                 *slot = other;
                 None
@@ -71,14 +71,14 @@ impl Stack {
 
 /// The columns that are read of each directory.
 #[derive(Debug)]
-struct Reading {
+struct ListingFormat {
     columns: Vec<Column>,
     schema: SchemaRef,
     /// `None` if no column needs metadata.
     fields: Option<Fields>,
 }
 
-impl Reading {
+impl ListingFormat {
     fn new(columns: &[String]) -> PyResult<Self> {
         let columns = parse_columns(columns)?;
         let fields = columns.iter().filter_map(|column| column.fields()).reduce(Fields::union);
@@ -125,15 +125,15 @@ impl Reading {
 }
 
 #[derive(Debug)]
-struct Shared {
-    reading: Reading,
-    stack: Mutex<Stack>,
+struct SharedReader {
+    format: ListingFormat,
+    stack: Mutex<DirectoryStack>,
     /// Signalled when a directory waits, when one is done, and at the end.
     changed: Condvar,
 }
 
-impl Shared {
-    fn stack(&self) -> MutexGuard<'_, Stack> {
+impl SharedReader {
+    fn stack(&self) -> MutexGuard<'_, DirectoryStack> {
         self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,12 +146,12 @@ impl Shared {
                 continue;
             };
             drop(stack);
-            let listing = self.reading.read(&path);
+            let listing = self.format.read(&path);
             stack = self.stack();
             stack.rows_ahead += rows(&listing);
             // A directory that is running is not popped, so its index has stayed the same.
             if let Some(slot) = stack.slots.get_mut(at) {
-                *slot = Slot::Done(listing);
+                *slot = StackSlot::Done(listing);
             }
             self.changed.notify_all();
         }
@@ -165,7 +165,7 @@ fn rows(listing: &Listing) -> usize {
 /// A stack of directories, of which the topmost is read next.
 #[pyclass(frozen, module = "fathomfs")]
 pub(crate) struct DirectoryReader {
-    shared: Arc<Shared>,
+    shared: Arc<SharedReader>,
     threads: usize,
     has_threads: Mutex<bool>,
 }
@@ -182,14 +182,19 @@ impl DirectoryReader {
     #[new]
     fn new(columns: Vec<String>, threads: Option<usize>) -> PyResult<Self> {
         let (stack, changed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { reading: Reading::new(&columns)?, stack, changed });
-        Ok(Self { shared, threads: threads.unwrap_or(THREADS), has_threads: Mutex::new(false) })
+        let shared = Arc::new(SharedReader { format: ListingFormat::new(&columns)?, stack, changed });
+        let has_threads = Mutex::new(threads == Some(0));
+        let reader = Self { shared, threads: threads.unwrap_or(THREADS), has_threads };
+        if threads.is_some() {
+            reader.start_threads();
+        }
+        Ok(reader)
     }
 
     /// Puts directories on the stack.
     fn push(&self, paths: Vec<Vec<u8>>) -> PyResult<()> {
         let paths = paths.into_iter().map(c_path).collect::<PyResult<Vec<_>>>()?;
-        self.shared.stack().slots.extend(paths.into_iter().map(Slot::Waiting));
+        self.shared.stack().slots.extend(paths.into_iter().map(StackSlot::Waiting));
         if *self.has_threads.lock().unwrap_or_else(PoisonError::into_inner) {
             self.shared.changed.notify_all();
         }
@@ -202,17 +207,17 @@ impl DirectoryReader {
             let mut stack = self.shared.stack();
             match stack.slots.pop() {
                 None => return Err(PyIndexError::new_err("no directory is left")),
-                Some(Slot::Done(listing)) => {
+                Some(StackSlot::Done(listing)) => {
                     stack.rows_ahead -= rows(&listing);
                     self.shared.changed.notify_all();
                     break listing;
                 }
-                Some(Slot::Waiting(path)) => {
+                Some(StackSlot::Waiting(path)) => {
                     drop(stack);
                     break py.detach(|| self.read(&path));
                 }
-                Some(Slot::Running) => {
-                    stack.slots.push(Slot::Running);
+                Some(StackSlot::Running) => {
+                    stack.slots.push(StackSlot::Running);
                     drop(stack);
                     py.detach(|| self.wait());
                     py.check_signals()?;
@@ -229,7 +234,7 @@ impl DirectoryReader {
 impl DirectoryReader {
     fn read(&self, path: &CString) -> Listing {
         let begin = Instant::now();
-        let listing = self.shared.reading.read(path);
+        let listing = self.shared.format.read(path);
         if begin.elapsed() > SLOW && rows(&listing) < ROWS_MAX {
             self.start_threads();
         }
@@ -252,7 +257,7 @@ impl DirectoryReader {
     /// Waits until the topmost directory is done, or for a short time.
     fn wait(&self) {
         let stack = self.shared.stack();
-        if matches!(stack.slots.last(), Some(Slot::Running)) {
+        if matches!(stack.slots.last(), Some(StackSlot::Running)) {
             drop(self.shared.changed.wait_timeout(stack, LOOK));
         }
     }
