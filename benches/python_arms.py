@@ -33,8 +33,17 @@ def scandir_stat(tree, _out):
     return paths, sizes, times
 
 
-def to_polars(tree, _out):
+def scandir_to_polars(tree, out):
     """The same columns as a DataFrame."""
+    import polars
+
+    path, size, mtime = scandir_stat(tree, out)
+    frame = polars.DataFrame({"path": path, "size": size, "mtime": mtime})
+    return frame.with_columns(polars.from_epoch("mtime", "ns").dt.cast_time_unit("us").dt.replace_time_zone("UTC"))
+
+
+def to_polars(tree, _out):
+    """The same DataFrame."""
     import fathomfs
     import polars
 
@@ -109,6 +118,7 @@ ARMS = {
     "ff.du, bytes": (fathom_du, lambda usage: usage.bytes),
     "our du": (lambda tree, _: our_local().du(tree), lambda total: total),
     "scandir + stat": (scandir_stat, columns_answer),
+    "scandir + stat to Polars": (scandir_to_polars, frame_answer),
     "ff.list to Polars": (to_polars, frame_answer),
     "ff.list, first batch": (first_batch, lambda batch: len(batch) > 0),
     "fsspec find": (lambda tree, _: fsspec_local().find(tree, detail=True), infos_answer),

@@ -17,6 +17,7 @@ __all__ = [
     "Usage",
     "__version__",
     "du",
+    "infos",
     "list",
     "open_inventory",
     "scan",
@@ -133,6 +134,9 @@ def list(
     threads: int | None,
     io: str,
 ) -> EntryStream: ...
+def infos(
+    batches: builtins.list[EntryBatch], is_sorted: bool
+) -> tuple[dict[str, dict[str, Any]], builtins.list[str]]: ...
 def scan(
     roots: builtins.list[bytes],
     out: bytes,

@@ -23,7 +23,7 @@ from ._where import TYPES, Where
 
 Info = dict[str, Any]
 
-#: The columns of ``info``, in the order in which ``_infos`` takes them.
+#: The columns of ``info``.
 _COLUMNS = ["path_raw", "type", "size", "st_ctime", "mode", "uid", "gid", "st_mtime", "ino", "nlink"]
 _NO_DIRECTORIES = Where(types=set(TYPES) - {"directory"})
 _KINDS = {"directory": "directory", "regular": "file"}
@@ -45,7 +45,7 @@ class LocalFileSystem(_LocalFileSystem):  # type: ignore[misc,unused-ignore]
         reader.push([os.fsencode(path)])
         batches = reader.pop()
         if detail:
-            return [info for batch in batches for info in _infos(batch)]
+            return [*_infos(batches).values()]
         return [name for batch in batches for name in batch.decoded("path_raw")]
 
     def find(
@@ -60,11 +60,11 @@ class LocalFileSystem(_LocalFileSystem):  # type: ignore[misc,unused-ignore]
         out: dict[str, Info] = {path: self.info(path)} if withdirs else {}
         if detail and not has_types_only:
             where = None if withdirs else _NO_DIRECTORIES
-            for batch in _list(path, _COLUMNS, where, maxdepth):
-                out.update((info["name"], info) for info in _infos(batch))
-        else:
-            types = _types(path, maxdepth)
-            out.update((name, {"type": kind}) for name, kind in types if withdirs or kind != "directory")
+            infos = _infos([*_list(path, _COLUMNS, where, maxdepth)], is_sorted=True)
+            # The root sorts before the paths below it.
+            return {**out, **infos} if out else infos
+        types = _types(path, maxdepth)
+        out.update((name, {"type": kind}) for name, kind in types if withdirs or kind != "directory")
         return {name: out[name] for name in sorted(out)} if detail else sorted(out)
 
     def glob(self, path: Any, maxdepth: int | None = None, **kwargs: Any) -> Any:
@@ -126,7 +126,7 @@ class LocalFileSystem(_LocalFileSystem):  # type: ignore[misc,unused-ignore]
                 yield here
                 continue
             try:
-                infos = [info for batch in reader.pop() for info in _infos(batch)]
+                infos = _infos(reader.pop())
             except OSError as error:
                 # fsspec does not hand on_error to the calls for the directories below.
                 if depth == 1 and on_error == "raise":
@@ -134,7 +134,7 @@ class LocalFileSystem(_LocalFileSystem):  # type: ignore[misc,unused-ignore]
                 if depth == 1 and callable(on_error):
                     on_error(error)
                 continue
-            dirs, files = _split(infos)
+            dirs, files = _split(infos.values())
             paths = {name: info["name"] for name, info in dirs.items()}
             triple = (here, dirs, files) if detail else (here, [*dirs], [*files])
             if topdown:
@@ -155,40 +155,21 @@ def _list(path: str, columns: list[str], where: Where | None, maxdepth: int | No
         yield from entries
 
 
-def _infos(batch: _fathomfs.EntryBatch) -> list[Info]:
-    """The infos of the entries, as fsspec makes them of ``os.DirEntry``."""
-    kinds = batch.column("type")
-    columns = [batch.decoded("path_raw"), kinds, *map(batch.column, _COLUMNS[2:])]
-    infos = [
-        {
-            "name": name,
-            "size": size,
-            "type": _KINDS.get(kind, "other"),
-            "created": created,
-            "islink": kind == "symlink",
-            "mode": mode,
-            "uid": uid,
-            "gid": gid,
-            "mtime": mtime,
-            "ino": ino,
-            "nlink": nlink,
-        }
-        for name, kind, size, created, mode, uid, gid, mtime, ino, nlink in zip(*columns)
-    ]
-    return infos if "symlink" not in kinds else [info for info in infos if not info["islink"] or _follow(info)]
-
-
-def _follow(info: Info) -> bool:
-    """Adds the facts of the target of a link. False if the link has vanished."""
-    try:
-        info["size"] = os.stat(info["name"]).st_size
-    except OSError:
-        info["size"] = 0
-    try:
-        info["destination"] = os.readlink(info["name"])
-    except FileNotFoundError:
-        return False
-    return True
+def _infos(batches: list[_fathomfs.EntryBatch], is_sorted: bool = False) -> dict[str, Info]:
+    """The infos of the entries by path, as fsspec makes them of ``os.DirEntry``."""
+    infos, links = _fathomfs.infos(batches, is_sorted)
+    for name in links:
+        info = infos[name]
+        try:
+            info["size"] = os.stat(name).st_size
+        except OSError:
+            info["size"] = 0
+        try:
+            info["destination"] = os.readlink(name)
+        except FileNotFoundError:
+            # The link has vanished.
+            del infos[name]
+    return infos
 
 
 def _split(infos: Iterable[Info]) -> tuple[dict[str, Info], dict[str, Info]]:

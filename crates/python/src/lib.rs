@@ -8,6 +8,7 @@ mod call;
 mod columns;
 mod du;
 mod error;
+mod infos;
 mod inventory;
 mod list;
 mod predicate;
@@ -26,6 +27,8 @@ mod _fathomfs {
     use super::call::Progress;
     #[pymodule_export]
     use super::du::{Usage, du};
+    #[pymodule_export]
+    use super::infos::infos;
     #[pymodule_export]
     use super::inventory::{Inventory, open_inventory};
     #[pymodule_export]

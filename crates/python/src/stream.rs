@@ -223,6 +223,11 @@ impl EntryBatch {
         Self { batch }
     }
 
+    /// Returns the rows.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
     fn array(&self, name: &str) -> PyResult<&ArrayRef> {
         self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
