@@ -24,7 +24,7 @@ from ._where import TYPES, Where
 Info = dict[str, Any]
 
 #: The columns of ``info``.
-_COLUMNS = ["path_raw", "type", "size", "st_ctime", "mode", "uid", "gid", "st_mtime", "ino", "nlink"]
+_COLUMNS = ["path_raw", "size", "st_ctime", "mode", "uid", "gid", "st_mtime", "ino", "nlink"]
 _NO_DIRECTORIES = Where(types=set(TYPES) - {"directory"})
 _KINDS = {"directory": "directory", "regular": "file"}
 

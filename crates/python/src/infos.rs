@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, BinaryArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, BinaryArray, Float64Array, Int64Array, UInt32Array, UInt64Array};
+use fathom_walk::FileType;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -17,7 +18,6 @@ use crate::stream::EntryBatch;
 /// The columns of a batch.
 struct InfoColumns<'a> {
     path: &'a BinaryArray,
-    kind: &'a StringArray,
     size: &'a Int64Array,
     created: &'a Float64Array,
     mode: &'a UInt32Array,
@@ -34,7 +34,6 @@ impl<'a> InfoColumns<'a> {
         let column = |name| batch.batch().column_by_name(name);
         Some(Self {
             path: column("path_raw")?.as_binary_opt()?,
-            kind: column("type")?.as_string_opt()?,
             size: column("size")?.as_primitive_opt::<Int64Type>()?,
             created: column("st_ctime")?.as_primitive_opt::<Float64Type>()?,
             mode: column("mode")?.as_primitive_opt::<UInt32Type>()?,
@@ -46,17 +45,21 @@ impl<'a> InfoColumns<'a> {
         })
     }
 
+    fn file_type(&self, row: usize) -> FileType {
+        FileType::from_mode(self.mode.value(row))
+    }
+
     /// Sets the values of a row in `info`, a copy of the template.
     fn fill(&self, row: usize, name: &Bound<'_, PyString>, info: &Bound<'_, PyDict>) -> PyResult<()> {
         let py = info.py();
         info.set_item(intern!(py, "name"), name)?;
         info.set_item(intern!(py, "size"), self.size.value(row))?;
-        match self.kind.value(row) {
-            "regular" => {}
-            "directory" => info.set_item(intern!(py, "type"), intern!(py, "directory"))?,
-            kind => {
+        match self.file_type(row) {
+            FileType::Regular => {}
+            FileType::Directory => info.set_item(intern!(py, "type"), intern!(py, "directory"))?,
+            file_type => {
                 info.set_item(intern!(py, "type"), intern!(py, "other"))?;
-                info.set_item(intern!(py, "islink"), kind == "symlink")?;
+                info.set_item(intern!(py, "islink"), file_type == FileType::Symlink)?;
             }
         }
         info.set_item(intern!(py, "created"), self.created.value(row))?;
@@ -100,7 +103,7 @@ pub(crate) fn infos<'py>(
         let info = template.copy()?;
         columns.fill(row, &name, &info)?;
         found.set_item(&name, info)?;
-        if columns.kind.value(row) == "symlink" {
+        if columns.file_type(row) == FileType::Symlink {
             links.push(name);
         }
     }

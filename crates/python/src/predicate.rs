@@ -152,7 +152,9 @@ impl Predicate {
         let in_range = |(measure, range): &(Measure, RangeInclusive<i64>)| {
             meta.is_some_and(|meta| range.contains(&measure.of(meta)))
         };
-        self.accepts_type(file_type) && path.starts_with(&self.prefix) && self.ranges.iter().all(in_range)
+        // Comparing no bytes takes time, too.
+        let has_prefix = self.prefix.is_empty() || path.starts_with(&self.prefix);
+        self.accepts_type(file_type) && has_prefix && self.ranges.iter().all(in_range)
     }
 
     /// Returns the paths below the directory `dir` that begin with the prefix.
