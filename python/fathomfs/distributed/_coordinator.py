@@ -179,10 +179,13 @@ class Coordinator:
         attempt = self._attempts.get(unit.id, 0)
         self._attempts[unit.id] = attempt + 1
         self._running.setdefault(unit.id, _Running(unit)).attempts[attempt] = now
+        # Without a budget, a unit reads one directory and leaves the others: so a directory that kills
+        # workers fails alone, and not everything below an ancestor.
+        budget_s = 0.0 if unit.id in self._deaths else self.budget_s
         share = max(1, self.workers)
         rate = None if self._rate is None else max(1, self._rate // share)
         in_flight = None if self._in_flight is None else max(1, self._in_flight // share)
-        return Assignment(unit, attempt, self.budget_s, self.pieces, self.slices, rate, in_flight)
+        return Assignment(unit, attempt, budget_s, self.pieces, self.slices, rate, in_flight)
 
     def done(self, unit_id: str, pieces: Sequence[tuple[int, int]]) -> bool:
         """A record of the unit exists. Returns whether that is news; a second attempt's is not."""

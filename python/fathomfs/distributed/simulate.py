@@ -11,7 +11,7 @@ import heapq
 import json
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -110,7 +110,7 @@ class Simulation:
         self._idle_since = [0.0] * model.workers
         #: The latest time in which the flag existed.
         self._flag = (float("inf"), float("inf"))
-        self._spent: Counter[str] = Counter()
+        self._spent: dict[str, float] = defaultdict(float)
         self._counts: Counter[str] = Counter()
         self._published: dict[str, list[Ref]] = {}
         self.counted: Counter[Ref] = Counter()
