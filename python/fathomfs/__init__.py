@@ -18,6 +18,7 @@ from ._errors import FathomError, InventoryError
 from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
 from ._serve import Server, serve
 from ._walk import DirEntry, StrOrBytesPath, scandir, walk
+from ._where import Where
 
 __all__ = [
     "DirEntry",
@@ -30,6 +31,7 @@ __all__ = [
     "Progress",
     "Server",
     "Usage",
+    "Where",
     "__version__",
     "bench",
     "du",
@@ -73,6 +75,7 @@ def list(
     path: StrOrBytesPath,
     *,
     columns: Sequence[str] = DEFAULT_COLUMNS,
+    where: Where | None = None,
     exclude: Iterable[str | bytes] = (),
     one_file_system: bool = False,
     max_depth: int | None = None,
@@ -84,7 +87,8 @@ def list(
     The result is an iterator of batches and an Arrow stream: ``polars.DataFrame(s)``,
     ``duckdb.sql("FROM s")``, ``pyarrow.table(s)`` and ``pandas.DataFrame.from_arrow(s)`` read it.
     Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``) need no call for
-    each entry. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
+    each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
+    conditions on paths and types need no call either. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
     ``name`` their bytes are replaced.
 
     >>> import fathomfs as ff
@@ -94,8 +98,9 @@ def list(
     True
     """
     patterns = [os.fsencode(pattern) for pattern in exclude]
-    names = [*columns]
-    return _fathomfs.list(os.fsencode(path), names, patterns, one_file_system, max_depth, threads, io)
+    conditions = None if where is None else where.conditions()
+    options = (patterns, one_file_system, max_depth, threads, io)
+    return _fathomfs.list(os.fsencode(path), [*columns], conditions, *options)
 
 
 class Inventory:

@@ -1,9 +1,14 @@
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Any, final
 
+import polars
+
+from ._where import Conditions
+
 __all__ = [
+    "DirectoryReader",
     "EntryBatch",
     "EntryStream",
     "Inventory",
@@ -12,6 +17,7 @@ __all__ = [
     "Usage",
     "__version__",
     "du",
+    "infos",
     "list",
     "open_inventory",
     "scan",
@@ -61,6 +67,7 @@ class EntryBatch:
     def num_rows(self) -> int: ...
     def __len__(self) -> int: ...
     def column(self, name: str) -> builtins.list[Any]: ...
+    def decoded(self, name: str) -> builtins.list[str]: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[Any, Any]: ...
 
 @final
@@ -83,8 +90,16 @@ class EntryStream:
     ) -> None: ...
     def __iter__(self) -> Iterator[EntryBatch]: ...
     def __next__(self) -> EntryBatch: ...
+    def __aiter__(self) -> AsyncIterator[EntryBatch]: ...
+    def lazy(self) -> polars.LazyFrame: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
     def __arrow_c_schema__(self) -> Any: ...
+
+@final
+class DirectoryReader:
+    def __new__(cls, columns: builtins.list[str], threads: int | None) -> DirectoryReader: ...
+    def push(self, paths: builtins.list[bytes]) -> None: ...
+    def pop(self) -> builtins.list[EntryBatch]: ...
 
 @final
 class Inventory:
@@ -112,12 +127,16 @@ def du(
 def list(
     path: bytes,
     columns: builtins.list[str],
+    conditions: Conditions | None,
     exclude: builtins.list[bytes],
     one_file_system: bool,
     max_depth: int | None,
     threads: int | None,
     io: str,
 ) -> EntryStream: ...
+def infos(
+    batches: builtins.list[EntryBatch], is_sorted: bool
+) -> tuple[dict[str, dict[str, Any]], builtins.list[str]]: ...
 def scan(
     roots: builtins.list[bytes],
     out: bytes,
