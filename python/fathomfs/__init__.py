@@ -13,9 +13,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from . import _fathomfs
+from . import _fathomfs, bench
 from ._errors import FathomError, InventoryError
 from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
+from ._serve import Server, serve
 from ._walk import DirEntry, StrOrBytesPath, scandir, walk
 from ._where import Where
 
@@ -28,14 +29,17 @@ __all__ = [
     "InventoryError",
     "Problem",
     "Progress",
+    "Server",
     "Usage",
     "Where",
     "__version__",
+    "bench",
     "du",
     "list",
     "open",
     "scan",
     "scandir",
+    "serve",
     "walk",
 ]
 
