@@ -139,7 +139,7 @@ def scan_unit(
     part = os.fsdecode(part)
     _check_mount(part)
     begin = time.monotonic()
-    budget = int(os.environ.get("FAKE_BUDGET", "200"))
+    budget = int(os.environ.get("FAKE_BUDGET", "200")) if budget_s > 0 else 0
     stack = deque(reversed(_references(part, unit, parent, start, end)))
     out = f"{part}/parts/{unit}.{attempt}"
     os.mkdir(out)

@@ -20,12 +20,11 @@ from unittest import mock
 
 import fathomfs as ff
 from fathomfs import _fathomfs, distributed
-from fathomfs.distributed import _commit, _driver
+from fathomfs.distributed import _commit, _coordinator, _driver
 from fathomfs.distributed._coordinator import Unit
 from fathomfs.distributed._engines import End
-from fathomfs.distributed._engines.processes import Processes
 from fathomfs.distributed._ramp import Ramp, filesystem
-from fathomfs.distributed._worker import Outcome, run_unit
+from fathomfs.distributed._worker import Outcome, native, run_unit
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 POINTS = ("before-write", "write", "after-write", "before-link", "after-link")
@@ -88,6 +87,11 @@ class ClusterTest(unittest.TestCase):
         options.setdefault("workers", 2)
         return distributed.scan(self.root, self.out, **options)
 
+    def begin(self):
+        cluster = native().begin_cluster_scan([os.fsencode(self.root)], os.fsencode(self.out), False, None, False)
+        self.addCleanup(cluster.close)
+        return cluster
+
     def paths_of(self, out=None):
         lines = Path(out or self.out, "paths").read_text().splitlines()
         return sorted(json.loads(line) for line in lines)
@@ -131,9 +135,7 @@ class Scans(ClusterTest):
         self.assert_each_once()
 
     def test_the_second_driver_is_refused(self):
-        from fathomfs.distributed._worker import native
-
-        cluster = native().begin_cluster_scan([os.fsencode(self.root)], os.fsencode(self.out), False, None, False)
+        cluster = self.begin()
         with self.assertRaisesRegex(ff.InventoryError, "another process"):
             self.scan(resume=True)
         cluster.close()
@@ -216,12 +218,13 @@ class Faults(ClusterTest):
 
     def test_a_stopped_worker_is_overtaken(self):
         self.fault("before-write", "stop", after=3)
-        self.assertTrue(self.scan(budget=0.3).complete)
+        with mock.patch.object(_coordinator, "STRAGGLER_S", 1.0):
+            self.assertTrue(self.scan().complete)
         self.assertEqual(self.tokens_left(), [])
         self.assert_each_once()
 
     def test_an_attempt_that_comes_late_is_removed(self):
-        self.scan(deadline=0)
+        self.begin().close()
         task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4}
         task |= {"rate": None, "in_flight": None, "threads": None, "io": "auto"}
         self.assertEqual(run_unit({**task, "attempt": 7})["kind"], "won")
@@ -233,7 +236,7 @@ class Faults(ClusterTest):
         self.assert_each_once()
 
     def test_a_link_whose_reply_was_lost_has_won(self):
-        self.scan(deadline=0)
+        self.begin().close()
         task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4}
         task |= {"rate": None, "in_flight": None, "threads": None, "io": "auto", "attempt": 1}
         link = os.link
@@ -348,13 +351,6 @@ class VirtualEngine:
 class Policy(ClusterTest):
     directories = 0
 
-    def begin(self):
-        from fathomfs.distributed._worker import native
-
-        cluster = native().begin_cluster_scan([os.fsencode(self.root)], os.fsencode(self.out), False, None, False)
-        self.addCleanup(cluster.close)
-        return cluster
-
     def test_memory_does_not_grow_with_references(self):
         peaks = []
         for references in (10_000, 1_000_000):
@@ -365,11 +361,8 @@ class Policy(ClusterTest):
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
             self.assertEqual(driver.totals.entries, references + 1)
-            self.doCleanups_of_part()
+            shutil.rmtree(self.part)
         self.assertLess(peaks[1], 4 << 20, peaks)
-
-    def doCleanups_of_part(self):
-        shutil.rmtree(self.part)
 
     def test_limits_are_shared_by_all_that_runs(self):
         cluster = self.begin()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 VARIABLE = "FATHOMFS_FAULTS"
 
@@ -16,8 +17,8 @@ VARIABLE = "FATHOMFS_FAULTS"
 def point(name: str) -> None:
     """Takes the next token ``NAME.NUMBER.ACTION`` of this point, if there is one.
 
-    The actions: ``pass``; ``error`` raises the ``OSError`` whose number the token has; ``kill``,
-    ``stop``, ``int`` ... send that signal to the processes whose numbers it has (``self``, ``parent``).
+    The actions: ``pass``; ``error`` raises the ``OSError`` whose number the token has; ``wait``
+    for a file with the token's path; ``kill``, ``stop``, ``int`` ... send that signal to the processes whose numbers it has (``self``, ``parent``).
     """
     directory = os.environ.get(VARIABLE)
     if directory is None:
@@ -38,6 +39,9 @@ def point(name: str) -> None:
 def _act(action: str, argument: str, path: str) -> None:
     if action == "error":
         raise OSError(int(argument), os.strerror(int(argument)), path)
+    if action == "wait":
+        while not os.path.exists(argument):
+            time.sleep(0.01)
     elif action != "pass":
         known = {"self": os.getpid(), "parent": os.getppid()}
         number = signal.Signals[f"SIG{action.upper()}"]

@@ -128,6 +128,11 @@ class Processes:
             child.process.wait(REAP_S)
         except subprocess.TimeoutExpired:
             child.process.kill()
-        assert child.process.stdout is not None
-        child.process.stdout.close()
+        for stream in (child.process.stdin, child.process.stdout):
+            assert stream is not None
+            try:
+                stream.close()
+            except BrokenPipeError:
+                # The task of a process that has died.
+                pass
         return child.process.poll()
