@@ -213,6 +213,14 @@ class Coordinator:
             return Split(unit, ((0, middle), (middle, len(unit))))
         return Failure(unit)
 
+    def returned(self, unit_id: str, attempt: int) -> None:
+        """A worker has given the unit back untouched, which is no death."""
+        running = self._running.get(unit_id)
+        if running is None or running.attempts.pop(attempt, None) is None or running.attempts:
+            return
+        del self._running[unit_id]
+        self._queue.appendleft(running.unit)
+
     def _forget(self, unit_id: str) -> None:
         self._attempts.pop(unit_id, None)
         self._deaths.pop(unit_id, None)
