@@ -96,10 +96,11 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
 
     fn group(&mut self, group: &RowGroup<'_>, span: Span) -> Result<()> {
         let dir_id = group.numbers("dir_id")?;
+        let dir_ids = dir_id.or_zero();
         let is_wanted = |dir_id: i64| span.contains(dir_id) && self.wants(dir_id);
-        let mut rows: Vec<_> = (0..group.rows()).filter(|row| is_wanted(dir_id.or_zero()[*row])).collect();
+        let mut rows: Vec<_> = (0..group.rows()).filter(|row| is_wanted(dir_ids[*row])).collect();
         if rows.is_empty() {
-            return Ok(());
+            return self.pass(dir_ids, span);
         }
         let types = group.texts("type")?;
         let file_type = |row: usize| types.get(row).map_or(FileType::Unknown, type_of);
@@ -110,7 +111,7 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
         }
         rows.retain(|row| self.visitor.accepts(file_type(*row), metas.get(*row).as_ref()));
         if rows.is_empty() {
-            return Ok(());
+            return self.pass(dir_ids, span);
         }
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
         if needs_metadata {
@@ -122,9 +123,12 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
         } else {
             None
         };
+        let mut done = 0;
         for row in rows {
+            self.pass(&dir_ids[done..row], span)?;
+            done = row + 1;
             let name = raw.get(row).or(names.get(row)).unwrap_or_default();
-            self.seek(dir_id.or_zero()[row], name)?;
+            self.seek(dir_ids[row], name)?;
             let file_type = file_type(row);
             let meta = metas.get(row);
             let link = links.as_ref().and_then(|[text, raw]| raw.get(row).or(text.get(row)));
@@ -138,6 +142,19 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
                 ..self.path.item(name, file_type, meta.as_ref(), errno)
             });
             self.check_continue()?;
+        }
+        self.pass(&dir_ids[done..], span)
+    }
+
+    /// Moves past rows that the visitor does not want, so that the order of the directories does
+    /// not depend on what it wants. The rows are those of the directories `dir_ids`.
+    fn pass(&mut self, dir_ids: &[i64], span: Span) -> Result<()> {
+        let mut last = None;
+        for dir_id in dir_ids.iter().copied().filter(|dir_id| span.contains(*dir_id)) {
+            if last != Some(dir_id) {
+                self.seek_dir(dir_id)?;
+                last = Some(dir_id);
+            }
         }
         Ok(())
     }
@@ -157,7 +174,12 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
         if !(if is_operand { is_path(name) } else { is_name(name) }) {
             return Err(damaged("an entry has an impossible name"));
         }
-        if !is_operand {
+        self.seek_dir(dir_id)
+    }
+
+    /// Moves to the directory `dir_id`, or out of all directories for operands.
+    fn seek_dir(&mut self, dir_id: i64) -> Result<()> {
+        if !(self.has_operands && dir_id == 0) {
             let index = self.tree.index_of(dir_id).ok_or_else(|| damaged("an entry is in no directory"))?;
             self.enter_up_to(index + 1)?;
             let at = self.path.open.binary_search_by_key(&index, |open| open.index);
