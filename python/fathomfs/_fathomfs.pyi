@@ -8,6 +8,7 @@ import polars
 from ._where import Conditions
 
 __all__ = [
+    "ClusterScan",
     "DirectoryReader",
     "EntryBatch",
     "EntryStream",
@@ -16,11 +17,13 @@ __all__ = [
     "Progress",
     "Usage",
     "__version__",
+    "begin_cluster_scan",
     "du",
     "infos",
     "list",
     "open_inventory",
     "scan",
+    "scan_unit",
 ]
 __version__: str
 
