@@ -21,6 +21,7 @@ from typing import Any
 from fsspec.implementations.local import LocalFileSystem as _LocalFileSystem  # type: ignore[import-untyped,unused-ignore]
 
 from . import _fathomfs
+from ._inventory_fs import InventoryFileSystem as InventoryFileSystem
 from ._where import TYPES, Where
 
 Info = dict[str, Any]

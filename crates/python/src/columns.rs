@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The zone of times (RFC 3339).
-const ZONE: &str = "UTC";
+pub(crate) const ZONE: &str = "UTC";
 
 /// A column of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +141,12 @@ pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
+/// Returns the schema of entries of which some have no metadata.
+pub(crate) fn nullable_schema(columns: &[Column]) -> SchemaRef {
+    let field = |column: &Column| Field::new(column.name(), column.data_type(), column.fields().is_some());
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
 /// An entry whose row is added to a batch.
 pub(crate) struct RowSource<'a> {
     /// The path, of which the last `name_len` bytes are the name.
@@ -148,7 +154,7 @@ pub(crate) struct RowSource<'a> {
     pub(crate) name_len: usize,
     pub(crate) depth: usize,
     pub(crate) file_type: FileType,
-    /// Set if a column needs it.
+    /// Set if a column needs it and it is known.
     pub(crate) meta: Option<&'a Meta>,
 }
 
@@ -180,6 +186,19 @@ impl ColumnValues {
             DataType::UInt64 => Self::Long(UInt64Builder::new()),
             DataType::Float64 => Self::Seconds(Float64Builder::new()),
             _ => Self::Time(TimestampMicrosecondBuilder::new().with_timezone(ZONE)),
+        }
+    }
+
+    /// Adds a missing value of metadata.
+    fn push_null(&mut self) {
+        match self {
+            Self::Text(values) => values.append_null(),
+            Self::Bytes(values) => values.append_null(),
+            Self::Signed(values) => values.append_null(),
+            Self::Short(values) => values.append_null(),
+            Self::Long(values) => values.append_null(),
+            Self::Seconds(values) => values.append_null(),
+            Self::Time(values) => values.append_null(),
         }
     }
 
@@ -223,11 +242,14 @@ impl BatchBuilder {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, row: &RowSource<'_>) {
-        // A column that needs metadata has them.
         let none = Meta::default();
         let meta = row.meta.unwrap_or(&none);
         for (column, values) in &mut self.columns {
-            push_value(*column, values, row, meta);
+            if row.meta.is_none() && column.fields().is_some() {
+                values.push_null();
+            } else {
+                push_value(*column, values, row, meta);
+            }
         }
         self.rows += 1;
         self.text_bytes += row.path.len();

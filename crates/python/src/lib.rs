@@ -10,6 +10,8 @@ mod du;
 mod error;
 mod infos;
 mod inventory;
+mod inventory_entries;
+mod inventory_tables;
 mod list;
 mod predicate;
 mod problem;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::columns::{parse_columns, schema};
 use crate::du::{model, path};
-use crate::error::raised;
+use crate::error::{StreamError, raised};
 use crate::predicate::{Conditions, Predicate};
 use crate::stream::EntryStream;
 use crate::visitor::{ListRoot, ListSelection, ListState, ListVisitor};
@@ -67,7 +67,7 @@ pub(crate) fn list(
         state.is_complete.store(is_complete && !has_problems, Ordering::Relaxed);
         // Pairs with the Acquire of the reader, which then sees whether it is complete.
         state.has_ended.store(true, Ordering::Release);
-        ended.map(drop)
+        ended.map(drop).map_err(StreamError::Walk)
     };
     let thread = thread::Builder::new().name("fathomfs".to_owned()).spawn(work);
     let thread =

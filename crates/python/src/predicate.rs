@@ -157,6 +157,20 @@ impl Predicate {
         self.accepts_type(file_type) && has_prefix && self.ranges.iter().all(in_range)
     }
 
+    /// Returns whether a column is needed to decide [`Self::accepts_values`].
+    pub(crate) fn needs(&self, column: Column) -> bool {
+        self.ranges.iter().any(|(measure, _)| measure.column() == column)
+    }
+
+    /// Returns whether an entry is accepted, whatever its path. Without metadata, ranges accept
+    /// nothing.
+    pub(crate) fn accepts_values(&self, file_type: FileType, meta: Option<&Meta>) -> bool {
+        let in_range = |(measure, range): &(Measure, RangeInclusive<i64>)| {
+            meta.is_some_and(|meta| range.contains(&measure.of(meta)))
+        };
+        self.accepts_type(file_type) && self.ranges.iter().all(in_range)
+    }
+
     /// Returns the paths below the directory `dir` that begin with the prefix.
     pub(crate) fn reach(&self, dir: &[u8]) -> Reach<'_> {
         let common = dir.iter().zip(&self.prefix).take_while(|(one, other)| one == other).count();

@@ -19,14 +19,14 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyStopIteration, PyValueError
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
-use crate::error::of_walk;
+use crate::error::StreamError;
 use crate::problem::Problem;
 use crate::visitor::ListState;
 
 /// Time between two looks at signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-type WalkThread = JoinHandle<Result<(), fathom_walk::Error>>;
+type WalkThread = JoinHandle<Result<(), StreamError>>;
 
 /// The batches that are not yet taken. Dropping it ends the walk.
 struct BatchSource {
@@ -45,7 +45,7 @@ impl Drop for BatchSource {
 
 impl BatchSource {
     /// Returns the error of a walk that has ended.
-    fn end(&mut self) -> Result<(), fathom_walk::Error> {
+    fn end(&mut self) -> Result<(), StreamError> {
         // A panic of a worker is an error of the walk; the thread itself has nothing that panics.
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(()))
     }
@@ -166,7 +166,7 @@ impl EntryStream {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let ended = py.detach(|| source.end());
-                    return Err(ended.err().map_or_else(end, |error| of_walk(py, &error)));
+                    return Err(ended.err().map_or_else(end, |error| error.raised(py)));
                 }
                 // The source is dropped with an error, which ends the walk.
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
