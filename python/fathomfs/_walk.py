@@ -137,7 +137,7 @@ def _read(reader: _fathomfs.DirectoryReader, path: Any) -> tuple[list[Any], list
     files: list[Any] = []
     links = set()
     for batch in reader.pop():
-        names = batch.column("name_raw") if isinstance(path, bytes) else batch.decoded("name_raw")
+        names: list[Any] = batch.column("name_raw") if isinstance(path, bytes) else batch.decoded("name_raw")
         for name, kind in zip(names, batch.column("type")):
             is_link = kind == "symlink" and os.path.isdir(os.path.join(path, name))
             (dirs if is_link or kind == "directory" else files).append(name)

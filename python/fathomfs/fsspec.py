@@ -12,6 +12,8 @@ To use it for all ``file:`` URLs, also those of libraries::
 
 from __future__ import annotations
 
+# fsspec has no annotations: what pyright derives from its code is not what it returns.
+# pyright: reportIncompatibleMethodOverride=false, reportReturnType=false, reportArgumentType=false
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
