@@ -6,6 +6,7 @@ An engine keeps no state of the scan and never repeats an attempt: the driver de
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -76,7 +77,7 @@ def open_engine(executor: Any, *, workers: int | None, threads: int | None, opti
     if hasattr(executor, "poll") and hasattr(executor, "slots"):
         engine: Engine = executor
         return engine
-    if hasattr(executor, "submit") and hasattr(executor, "shutdown"):
+    if isinstance(executor, Executor):
         from .mpi import Futures
 
         return Futures(executor, workers)
