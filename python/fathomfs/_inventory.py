@@ -57,7 +57,8 @@ class Inventory:
             roots = self.manifest["roots"]
             if len(roots) != 1:
                 raise ValueError("the inventory has several roots: name one of them")
-            below = bytes.fromhex(roots[0].get("path_hex") or "") or roots[0]["path"]
+            root: str | bytes = bytes.fromhex(roots[0].get("path_hex") or "") or roots[0]["path"]
+            below = root
         allocated, apparent, entries = self._inner.du(os.fsencode(below))
         return {"bytes": allocated, "apparent": apparent, "entries": entries}
 

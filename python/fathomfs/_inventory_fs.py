@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+# fsspec has no annotations: what pyright derives from its code is not what it returns.
+# pyright: reportIncompatibleMethodOverride=false
 import os
 from collections.abc import Iterator
 from datetime import datetime, timezone
