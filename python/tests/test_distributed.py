@@ -422,19 +422,36 @@ class Policy(ClusterTest):
         self.assertEqual(engine.peak, 64)
 
 
+#: Columns that two scans of one tree may differ in: numbers of directories, and what reading them changes.
+VARYING = ("dir_id", "parent_id", "pre", "post", "scanned", "atime", "atime_ns")
+
+
 def rows(inventory):
-    """The rows of an inventory in an order that does not depend on how it was made, with paths."""
+    """The rows of the tables, sorted, with the paths of directories instead of their numbers."""
     import pyarrow.parquet as parquet
 
-    columns = {}
-    for table in ("entries", "dirs"):
-        tables = [parquet.read_table(path).to_pylist() for path in inventory.files(table)]
-        columns[table] = [row for one in tables for row in one]
-    return columns
+    def table(name):
+        return [row for path in inventory.files(name) for row in parquet.read_table(path).to_pylist()]
+
+    dirs = {row["dir_id"]: row for row in table("dirs")}
+    # Rows of `links` name the first directory where a file was found, which is any of several.
+    found = {name: [] for name in ("dirs", "entries", "errors", "users", "groups")}
+    for name in found:
+        for row in table(name):
+            parent = dirs.get(row.get("dir_id"), {}).get("path")
+            facts = {column: repr(value) for column, value in row.items() if column not in VARYING}
+            found[name].append(sorted({**facts, "directory": repr(parent)}.items()))
+        found[name].sort()
+    ordered = sorted(dirs.values(), key=lambda row: row["dir_id"])
+    found["subtrees"] = sorted((row["path"], row["post"] - row["pre"]) for row in ordered)
+    found["links"] = sorted((row["dev"], row["ino"], row["nlink"], row["size"]) for row in table("links"))
+    return found
 
 
 class Native(ClusterTest):
     """The native units, against the scan of one machine."""
+
+    directories = 300
 
     @classmethod
     def setUpClass(cls):
@@ -444,6 +461,87 @@ class Native(ClusterTest):
     def setUp(self):
         super().setUp()
         del os.environ["FATHOMFS_NATIVE"]
+        os.link(next(path for path in self.paths if path.endswith("f0")), os.path.join(self.root, "second name"))
+        os.symlink("missing", os.path.join(self.root, "link"))
+        os.mkdir(os.path.join(os.fsencode(self.root), b"\xff"))
+
+    def assert_like_one_machine(self, inventory, **options):
+        expected = ff.scan(self.root, os.path.join(self.temp, "one.inv"), **options)
+        one, many = rows(expected), rows(inventory)
+        for table in one:
+            self.assertEqual(many[table], one[table], table)
+        self.assertEqual(inventory.du(), expected.du())
+        self.assertEqual(inventory.top(by="type"), expected.top(by="type"))
+        inventory.verify()
+        return expected
+
+    def test_the_same_rows(self):
+        # Without a budget each unit reads one directory and leaves the others.
+        for budget in (0.0, 60.0):
+            with self.subTest(budget=budget):
+                seen = []
+                inventory = self.scan(budget=budget, progress=seen.append)
+                self.assertTrue(inventory.complete)
+                expected = self.assert_like_one_machine(inventory)
+                self.assertEqual(seen[-1].entries, len(inventory))
+                if budget == 0.0:
+                    self.assertGreater(seen[-1].units_done, 100)
+                shutil.rmtree(expected.path)
+                shutil.rmtree(self.out)
+
+    def test_the_same_rows_after_kills(self):
+        native_points = [point for point in POINTS if point != "write"]
+        for victim in ("self", "parent self"):
+            for point in native_points:
+                self.fault(point, "kill", victim, after=4)
+        for _ in range(20):
+            done = self.command("--processes", "2", "--budget", "0s", "-o", self.out, "--resume", self.root)
+            if done.returncode == 0:
+                break
+            self.assertEqual((done.returncode, done.stderr), (-signal.SIGKILL, ""))
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.tokens_left(), [])
+        self.assert_like_one_machine(ff.open(self.out))
+
+    def test_a_deadline_and_a_resumption_without_operands(self):
+        self.assertFalse(self.scan(deadline=0).complete)
+        done = self.command("--processes", "2", "-o", self.out, "--resume")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_like_one_machine(ff.open(self.out))
+
+    def test_unchanged_directories_are_copied(self):
+        earlier = ff.scan(self.root, os.path.join(self.temp, "earlier.inv"))
+        Path(self.root, "new").touch()
+        seen = []
+        inventory = self.scan(since=earlier.path, budget=0.0, progress=seen.append)
+        self.assertEqual(seen[-1].entries_expected, len(earlier))
+        self.assert_like_one_machine(inventory, since=earlier.path)
+
+    def test_another_mount_is_refused(self):
+        self.begin().close()
+        shutil.rmtree(self.root)
+        os.mkdir(self.root)
+        with self.assertRaisesRegex(distributed.EngineError, "no worker sees .*another mount"):
+            self.scan(resume=True)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root for a small filesystem")
+    def test_a_full_filesystem_is_said_and_the_rest_is_kept(self):
+        small = os.path.join(self.temp, "small")
+        os.mkdir(small)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small]).returncode:
+            self.skipTest("cannot mount a tmpfs")
+        self.addCleanup(subprocess.run, ["umount", small])
+        self.out = os.path.join(small, "x.inv")
+        command = ["--processes", "2", "--budget", "0s", "-o", self.out, self.root]
+        done = self.command(*command)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "fathom-scan-cluster: .*No space left on device")
+        records = os.listdir(os.path.join(self.out + ".part", "done"))
+        self.assertTrue([name for name in records if name.endswith(".json")])
+        subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+        done = self.command(*command, "--resume")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_like_one_machine(ff.open(self.out))
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def _run(cluster: ClusterScan, engine: Engine, options: Options) -> Inventory:
 
 
 class _Interrupts:
-    """Notes the first Ctrl-C, so that running units can return what they have. The second one is as usual."""
+    """Notes the first Ctrl-C: running units return what they have. The second one is as usual."""
 
     def __init__(self) -> None:
         self._came = False
@@ -150,7 +150,7 @@ def _absolute(roots: StrOrBytesPath | Iterable[StrOrBytesPath]) -> list[bytes]:
 
 
 def _expected(paths: list[bytes], since: StrOrBytesPath | None) -> int | None:
-    """About how many entries there are: those of the earlier inventory, or the inodes of whole filesystems."""
+    """The number of entries of the earlier inventory, or of inodes of whole filesystems."""
     if since is not None:
         try:
             return len(open_inventory(since))

@@ -109,7 +109,7 @@ def read_state(part: str, root: Unit) -> ScanState:
 
 
 def remove_orphans(part: str) -> int:
-    """Removes the tables of attempts at units that another attempt has finished; returns their number.
+    """Removes tables of attempts at units that another attempt has finished; returns their number.
 
     Those at units without a record stay: a worker out of reach may still publish one.
     """

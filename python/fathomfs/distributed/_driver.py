@@ -1,4 +1,4 @@
-"""The driver: gives units to an engine, collects their ends, and keeps nothing but what the policy needs.
+"""The driver: gives units to an engine, collects their ends, and keeps what the policy needs.
 
 The state of the scan is its records, so a driver that dies loses nothing that is finished.
 """

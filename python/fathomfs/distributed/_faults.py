@@ -1,4 +1,4 @@
-"""Named fault points, at which tests kill, stop or fail a process. Without the variable they do nothing.
+"""Named fault points, at which tests kill, stop or fail a process.
 
 ``FATHOMFS_FAULTS`` names a directory of tokens. A process that reaches a point takes the first
 token of that name and does what it says. Each token is taken once, by whichever process comes
