@@ -87,7 +87,8 @@ def list(
     ``duckdb.sql("FROM s")``, ``pyarrow.table(s)`` and ``pandas.DataFrame.from_arrow(s)`` read it.
     Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``) need no call for
     each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
-    conditions on paths and types need no call either. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
+    conditions on paths and types need no call either. ``st_mtime`` and ``st_ctime`` are seconds as floats, as those of
+    ``os.stat``. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
     ``name`` their bytes are replaced.
 
     >>> import fathomfs as ff

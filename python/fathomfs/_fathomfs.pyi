@@ -8,6 +8,7 @@ import polars
 from ._where import Conditions
 
 __all__ = [
+    "ClusterScan",
     "DirectoryReader",
     "EntryBatch",
     "EntryStream",
@@ -16,11 +17,13 @@ __all__ = [
     "Progress",
     "Usage",
     "__version__",
+    "begin_cluster_scan",
     "du",
     "infos",
     "list",
     "open_inventory",
     "scan",
+    "scan_unit",
 ]
 __version__: str
 
@@ -162,3 +165,38 @@ def scan(
     progress: Callable[[Progress], object] | None,
 ) -> Inventory: ...
 def open_inventory(path: bytes) -> Inventory: ...
+
+@final
+class ClusterScan:
+    """A scan by several machines, as its driver holds it."""
+
+    @property
+    def part(self) -> str: ...
+    @property
+    def roots(self) -> int: ...
+    def record_split(
+        self, unit: str, parent: str, start: int, end: int, pieces: builtins.list[tuple[int, int]]
+    ) -> str: ...
+    def record_failed(self, unit: str, parent: str, start: int, end: int, reason: str) -> str: ...
+    def finish(self, stopped: str | None, progress: Callable[[Progress], object] | None) -> Inventory: ...
+    def close(self) -> None: ...
+
+def begin_cluster_scan(
+    roots: builtins.list[bytes], out: bytes, one_file_system: bool, since: bytes | None, resume: bool
+) -> ClusterScan: ...
+def scan_unit(
+    part: bytes,
+    unit: str,
+    parent: str,
+    start: int,
+    end: int,
+    attempt: int,
+    budget_s: float,
+    pieces: int,
+    slices: int,
+    rate: int | None,
+    max_in_flight: int | None,
+    threads: int | None,
+    io: str,
+    progress: Callable[[Progress], object] | None,
+) -> str: ...

@@ -50,6 +50,8 @@ class Where:
         unknown = sorted(set(self.types or ()).difference(TYPES))
         if unknown:
             raise ValueError(f"unknown type {unknown[0]!r}: the types are {', '.join(TYPES)}")
+        if self.types is not None:
+            object.__setattr__(self, "types", frozenset(self.types))
         self.conditions()
 
     def conditions(self) -> Conditions:

@@ -86,6 +86,17 @@ class Walk(TemporaryTree):
             self.assertEqual(list(change(ff.walk(self.root), random.Random(seed))), expected)
             self.assertIn(os.path.join(self.root, "new"), [path for path, _, _ in expected])
 
+    def test_directories_are_read_when_they_are_reached(self):
+        root = os.path.join(self.temp, "late")
+        os.makedirs(os.path.join(root, "a", "b"))
+        walked = ff.walk(root, threads=0)
+        self.assertEqual(next(walked), (root, ["a"], []))
+        Path(root, "a", "b", "file").touch()
+        os.mkdir(os.path.join(root, "a", "c"))
+        below = os.path.join(root, "a")
+        self.assertEqual(next(walked), (below, ["b", "c"], []))
+        self.assertEqual(next(walked), (os.path.join(below, "b"), [], ["file"]))
+
     def test_errors_go_to_onerror(self):
         errors = []
         missing = os.path.join(self.root, "missing")

@@ -92,6 +92,10 @@ class Filters(TemporaryTree):
             self.assertEqual(len(rows(self.root, ["path_raw"], where=where)), 1)
         self.assertEqual(rows(self.root, ["path_raw"], where=ff.Where(mtime_min=1_500_000_001)), [])
 
+    def test_equal_conditions_are_equal(self):
+        one, other = ff.Where(types=["fifo", "regular"], size_min=1), ff.Where(types={"regular", "fifo"}, size_min=1)
+        self.assertEqual((one, hash(one)), (other, hash(other)))
+
     def test_wrong_conditions_are_errors(self):
         with self.assertRaisesRegex(ValueError, "unknown type 'pipe': the types are regular, "):
             ff.Where(types={"pipe"})

@@ -8,7 +8,8 @@
 //! [`replay`] iterates over an inventory in the order of its scan. [`top`] reports what is large,
 //! [`usage`] the disk usage of directories as du counts it, and [`mod@diff`] the changes between
 //! two inventories. [`estimate`] estimates the contents of trees from a sample. [`merge`] combines
-//! several inventories into one. [`export`] writes an inventory in the formats of other programs.
+//! several inventories into one. [`units`] does a scan on
+//! several machines. [`export`] writes an inventory in the formats of other programs.
 //!
 //! Owns the grammar of filters and formats, and their output. Does not own options, the walk,
 //! system calls for single entries (a caller implements them as a [`Lookup`]), or standard output.
@@ -29,6 +30,7 @@ pub mod replay;
 pub mod scan;
 pub mod store;
 pub mod top;
+pub mod units;
 pub mod usage;
 
 pub use entry::{Entry, LinkTarget, Lookup, type_letter};

@@ -15,9 +15,8 @@ use parquet::errors::{ParquetError, Result as Parquet};
 use crate::Owners;
 use crate::scan::{BUSY, Lock, create_part_dir, part_path, publish};
 use crate::store::{
-    BatchWriter, Completeness, DirRow, DirState, EntryColumns, EntryRow, EntryTotals, Error, ErrorRow,
-    Inventory, Manifest, MetaColumns, NumberColumn, Op, OptionalColumns, PathColumns, RowBatch, RowGroup,
-    SegmentWriter, Table, TextColumn, VERSION, errno_of,
+    BatchWriter, Completeness, DirColumns, DirRow, EntryColumns, Error, ErrorRow, Inventory, Manifest, Op,
+    OptionalColumns, PathColumns, RowBatch, RowGroup, SegmentWriter, Table, VERSION, errno_of,
 };
 
 /// Most rows of a chunk.
@@ -158,13 +157,14 @@ struct IdOffset {
 
 /// Maps device numbers to numbers that are unique over all machines.
 #[derive(Debug, Default)]
-struct DeviceNumbers {
+pub(crate) struct DeviceNumbers {
     numbers: HashMap<(String, u64), u64>,
     taken: HashSet<u64>,
 }
 
 impl DeviceNumbers {
-    fn number(&mut self, host: &str, dev: u64) -> u64 {
+    /// Returns the number of a device that `host` has under the number `dev`.
+    pub(crate) fn number(&mut self, host: &str, dev: u64) -> u64 {
         let key = (host.to_owned(), dev);
         if let Some(number) = self.numbers.get(&key) {
             return *number;
@@ -244,33 +244,28 @@ impl Merger<'_> {
     fn dirs(&mut self, group: &RowGroup<'_>, offset: IdOffset, host: &str) -> Parquet<()> {
         let columns = DirColumns::read(group)?;
         for row in 0..group.rows() {
-            let mut meta = columns.metas.get(row);
+            let found = columns.row(row)?;
+            let mut meta = found.meta;
             if let Some(meta) = &mut meta {
                 meta.dev = self.devices.number(host, meta.dev);
                 self.batch.owners.insert((meta.uid, meta.gid));
             }
-            let (errno, optional_values) = (columns.errno.get(row), columns.metas.optional_values(row));
-            let known = meta.as_ref().map(|meta| EntryRow::new(fathom_walk::FileType::Directory, Ok(meta)));
-            let number = |column: &NumberColumn| renumbered_id(column.or_zero()[row], offset);
-            let parent = columns.parent.get(row).map(|parent| renumbered_id(parent, offset)).transpose()?;
-            let (own, below) = (sums(&columns.own, row), sums(&columns.below, row));
-            let narrow = |number: i64| i32::try_from(number).map_err(|_| refused("a number is too large"));
-            let root = narrow(columns.root.or_zero()[row])?.checked_add(offset.roots);
+            let root = found.root.checked_add(offset.roots);
             self.batch.dirs.push(&DirRow {
-                id: number(&columns.pre)?,
-                parent,
-                last: number(&columns.post)?,
+                id: renumbered_id(found.id, offset)?,
+                parent: found.parent.map(|parent| renumbered_id(parent, offset)).transpose()?,
+                last: renumbered_id(found.last, offset)?,
                 root: root.ok_or_else(|| refused("a number is too large"))?,
-                depth: narrow(columns.depth.or_zero()[row])?,
-                name: columns.name(row),
-                path: columns.paths.get(row),
-                meta: known.as_ref(),
-                optional_values: optional_values.as_ref(),
-                own: &own,
-                below: &below,
-                scanned: columns.scanned.or_zero()[row],
-                state: columns.state(row).ok_or_else(|| refused("a directory has an impossible state"))?,
-                errno: errno.and_then(|errno| i32::try_from(errno).ok()),
+                depth: found.depth,
+                name: found.name,
+                path: found.path,
+                meta: meta.as_ref(),
+                optional_values: found.optional_values.as_ref(),
+                own: &found.own,
+                below: &found.below,
+                scanned: found.scanned,
+                state: found.state,
+                errno: found.errno,
             });
             self.send_if_full()?;
         }
@@ -308,84 +303,6 @@ fn renumbered_id(dir_id: i64, offset: IdOffset) -> Parquet<i64> {
 
 fn refused(why: &str) -> ParquetError {
     ParquetError::General(why.to_owned())
-}
-
-/// The columns of a row group of `dirs`.
-struct DirColumns {
-    pre: NumberColumn,
-    post: NumberColumn,
-    parent: NumberColumn,
-    root: NumberColumn,
-    depth: NumberColumn,
-    names: [TextColumn; 2],
-    paths: PathColumns,
-    states: TextColumn,
-    metas: MetaColumns,
-    own: SumColumns,
-    below: SumColumns,
-    scanned: NumberColumn,
-    errno: NumberColumn,
-}
-
-/// The columns of one set of sums: files, directories, others, bytes and blocks, then the latest
-/// modification and the latest change, where the set has them.
-type SumColumns = ([NumberColumn; 5], Vec<NumberColumn>);
-
-impl DirColumns {
-    fn read(group: &RowGroup<'_>) -> Parquet<Self> {
-        let number = |name| group.numbers(name);
-        let own = [
-            number("n_files")?,
-            number("n_dirs")?,
-            number("n_other")?,
-            number("sum_size")?,
-            number("sum_blocks")?,
-        ];
-        let below = [
-            number("t_files")?,
-            number("t_dirs")?,
-            number("t_other")?,
-            number("t_size")?,
-            number("t_blocks")?,
-        ];
-        Ok(Self {
-            pre: number("pre")?,
-            post: number("post")?,
-            parent: number("parent_id")?,
-            root: number("root")?,
-            depth: number("depth")?,
-            names: [group.texts("name")?, group.texts("name_raw")?],
-            paths: PathColumns::read(group)?,
-            states: group.texts("state")?,
-            metas: MetaColumns::read(group)?,
-            own: (own, vec![number("max_mtime")?, number("max_ctime")?]),
-            below: (below, vec![number("t_max_mtime")?]),
-            scanned: number("scanned")?,
-            errno: number("errno")?,
-        })
-    }
-
-    fn name(&self, row: usize) -> &[u8] {
-        self.names[1].get(row).or(self.names[0].get(row)).unwrap_or_default()
-    }
-
-    fn state(&self, row: usize) -> Option<DirState> {
-        self.states.get(row).and_then(DirState::from_word)
-    }
-}
-
-fn sums((numbers, times): &SumColumns, row: usize) -> EntryTotals {
-    let [files, dirs, others, size, blocks] = numbers.each_ref().map(|column| column.or_zero()[row]);
-    let time = |at: usize| times.get(at).and_then(|column| column.get(row));
-    EntryTotals {
-        files: files.cast_unsigned(),
-        dirs: dirs.cast_unsigned(),
-        others: others.cast_unsigned(),
-        size,
-        blocks: blocks.cast_unsigned(),
-        max_mtime: time(0),
-        max_ctime: time(1),
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! the interface that need no native code, which are in Python.
 
 mod call;
+mod cluster;
 mod columns;
 mod du;
 mod error;
@@ -27,6 +28,8 @@ use pyo3::prelude::*;
 mod _fathomfs {
     #[pymodule_export]
     use super::call::Progress;
+    #[pymodule_export]
+    use super::cluster::{ClusterScan, begin_cluster_scan, scan_unit};
     #[pymodule_export]
     use super::du::{Usage, du};
     #[pymodule_export]

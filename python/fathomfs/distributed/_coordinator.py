@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 
 #: The longest time that a unit runs before it returns what is left, in seconds.
 BUDGET_S = 60.0
-#: Number of units that wait for each worker from which on units need not be cut any more.
-QUEUED_UNITS = 4
 #: Fewest and most units that the references which a unit leaves are cut into.
 PIECES_MIN, PIECES_MAX = 2, 64
 #: Number of workers that may die of a unit before it is cut in halves.
 DEATHS_MAX = 3
-#: A unit that runs this many times as long as its budget is also given to another worker.
-STRAGGLER_BUDGETS = 2.0
+#: Most slices that a directory with very many names is read in. Each slice reads all of the names.
+SLICES_MAX = 1024
+#: A unit that has not returned this many seconds after a worker ran out of units is also given to
+#: that worker.
+STRAGGLER_S = 10.0
 #: Most attempts at one unit that run at once.
 ATTEMPTS_MAX = 2
 
@@ -56,7 +57,10 @@ class Assignment:
     unit: Unit
     attempt: int
     budget_s: float
+    #: Number of units that the references which are left are cut into.
     pieces: int
+    #: Most units that read one directory with very many names.
+    slices: int
     #: Entries that this worker may examine in a second.
     rate: int | None
     #: Directories that this worker may read at once.
@@ -116,6 +120,8 @@ class Coordinator:
         self._running: dict[str, _Running] = {}
         self._attempts: dict[str, int] = {}
         self._deaths: dict[str, int] = {}
+        #: The time since which no unit waits, as far as `assign` was told.
+        self._starved: float | None = None
 
     @property
     def finished(self) -> bool:
@@ -153,11 +159,19 @@ class Coordinator:
         wanted = self.idle + self.workers // max(1, len(self._running))
         return max(PIECES_MIN, min(PIECES_MAX, wanted))
 
+    @property
+    def slices(self) -> int:
+        """The number of units that one directory with very many names should be read by."""
+        return max(PIECES_MIN, min(SLICES_MAX, self.workers))
+
     def assign(self, now: float) -> Assignment | None:
-        """The next unit for an idle worker: one that waits, or else one that runs for too long."""
+        """The next unit for an idle worker: one that waits, or else one that returns too late."""
         if self._queue:
+            self._starved = None
             unit = self._queue.popleft()
         else:
+            if self._starved is None:
+                self._starved = now
             straggler = self._straggler(now)
             if straggler is None:
                 return None
@@ -165,10 +179,13 @@ class Coordinator:
         attempt = self._attempts.get(unit.id, 0)
         self._attempts[unit.id] = attempt + 1
         self._running.setdefault(unit.id, _Running(unit)).attempts[attempt] = now
+        # Without a budget, a unit reads one directory and leaves the others: so a directory that kills
+        # workers fails alone, and not everything below an ancestor.
+        budget_s = 0.0 if unit.id in self._deaths else self.budget_s
         share = max(1, self.workers)
         rate = None if self._rate is None else max(1, self._rate // share)
         in_flight = None if self._in_flight is None else max(1, self._in_flight // share)
-        return Assignment(unit, attempt, self.budget_s, self.pieces, rate, in_flight)
+        return Assignment(unit, attempt, budget_s, self.pieces, self.slices, rate, in_flight)
 
     def done(self, unit_id: str, pieces: Sequence[tuple[int, int]]) -> bool:
         """A record of the unit exists. Returns whether that is news; a second attempt's is not."""
@@ -196,15 +213,25 @@ class Coordinator:
             return Split(unit, ((0, middle), (middle, len(unit))))
         return Failure(unit)
 
+    def returned(self, unit_id: str, attempt: int) -> None:
+        """A worker has given the unit back untouched, which is no death."""
+        running = self._running.get(unit_id)
+        if running is None or running.attempts.pop(attempt, None) is None or running.attempts:
+            return
+        del self._running[unit_id]
+        self._queue.appendleft(running.unit)
+
     def _forget(self, unit_id: str) -> None:
         self._attempts.pop(unit_id, None)
         self._deaths.pop(unit_id, None)
 
     def _straggler(self, now: float) -> Unit | None:
+        """The unit that runs for longest, if the flag has not made it return in time."""
         late = [
             (min(running.attempts.values()), running.unit)
             for running in self._running.values()
             if 0 < len(running.attempts) < ATTEMPTS_MAX
         ]
+        starved = now if self._starved is None else self._starved
         start, unit = min(late, key=lambda one: one[0], default=(now, None))
-        return unit if now - start > STRAGGLER_BUDGETS * self.budget_s else None
+        return unit if now - max(start, starved) > STRAGGLER_S else None

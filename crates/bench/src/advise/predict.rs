@@ -15,7 +15,7 @@ use crate::arms::Arm;
 use crate::fixture::{CacheState, Cell};
 
 /// An arm is measured if its prediction is at most this multiple of the best prediction.
-const CONTESTED_RATIO: f64 = 1.5;
+const CONTESTED_RATIO: f64 = 2.0;
 
 /// The lower bound of a prediction on a warm cache, as a fraction of the time of blocking calls.
 const WARM_FRACTION_MIN: f64 = 0.1;
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn arms_that_may_be_best_or_have_no_prediction_are_contested() {
-        let found = contested(&[Some(10.0), Some(1.0), Some(1.4), Some(1.6), None]);
+        let found = contested(&[Some(10.0), Some(1.0), Some(1.9), Some(2.1), None]);
         assert_eq!(found, [true, true, true, false, true]);
     }
 }

@@ -7,6 +7,13 @@ use crate::report::{CellFinding, baseline_of};
 use crate::summary::MARGIN;
 use crate::{ArmSummary, Interval, Noise};
 
+/// The largest share by which the advised arm may be slower than the fastest. Arms that are closer
+/// change places from one run to the next, and so would the advice.
+const GOOD: f64 = 0.1;
+/// Operations in flight below which an arm is not preferred on a cold cache: a slower moment of the
+/// device costs more than a few idle threads.
+const COLD_IN_FLIGHT_MIN: u32 = 8;
+
 /// Models from simple to complex. A model that is not listed ranks after all of these.
 const SIMPLE_FIRST: [Model; 10] = [
     Model::Sync,
@@ -83,10 +90,10 @@ impl Verdict {
 }
 
 /// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. If one
-/// of them is found to be faster than the baseline, then among the arms that are within the margin
-/// of the fastest, not shown to be slower, and shown to be faster than the baseline, the simplest
-/// model wins, then the arm with the fewest operations in flight. Otherwise the baseline wins: a
-/// gain that may be none is no reason to change.
+/// of them is found to be faster than the baseline, then among the arms that are nearly as fast as
+/// the fastest, not shown to be slower, and shown to be faster than the baseline, the simplest
+/// model wins, then the arm with the fewest operations in flight, on a cold cache at least eight if
+/// any has as many. Otherwise the baseline wins: a gain that may be none is no reason to change.
 pub(super) fn verdict(
     arms: &[ArmSummary],
     noise: Option<&Noise>,
@@ -100,10 +107,13 @@ pub(super) fn verdict(
     let is_ruled_out = |one: &Candidate| one.measured_us.is_none() && one.predicted_us.is_some();
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
     let good =
-        counted.iter().filter(|arm| arm.among_best && within(arm, if matters { MARGIN } else { margin }));
+        counted.iter().filter(|arm| arm.among_best && within(arm, if matters { GOOD } else { margin }));
     let baseline = baseline_of(&counted);
     let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
-    let simplest = gains.min_by_key(|arm| (simplicity(&arm.model), arm.threads * arm.depth));
+    let simplest = gains.min_by_key(|arm| {
+        let in_flight = arm.threads * arm.depth;
+        (simplicity(&arm.model), arm.cache == "cold" && in_flight < COLD_IN_FLIGHT_MIN, in_flight)
+    });
     let is_faster = matches!(CellFinding::of(arms, noise), CellFinding::Faster(_));
     let pick = simplest.filter(|_| is_faster).copied().or(baseline)?;
     let among_best = counted.iter().filter(|arm| arm.among_best).map(|arm| arm.method.clone()).collect();
@@ -251,6 +261,27 @@ mod tests {
         let slower = arm("blocking", "sync", Some(1.4), false);
         let rings = arm("iouring_32", "uring", Some(1.01), true);
         assert_eq!(method_of(&[unsure, rings, slower]), Some("iouring_32".to_owned()));
+    }
+
+    #[test]
+    fn close_arms_do_not_change_the_advice_from_run_to_run() {
+        let threads = |method: &str, threads, to_best| ArmSummary {
+            threads,
+            depth: 1,
+            ..arm(method, "threads", to_best, true)
+        };
+        let blocking = arm("blocking", "sync", Some(1.6), false);
+        let one = [threads("32_threads", 32, None), threads("8_threads", 8, Some(1.08)), blocking.clone()];
+        let other = [threads("8_threads", 8, None), threads("32_threads", 32, Some(1.03)), blocking.clone()];
+        assert_eq!(
+            [method_of(&one), method_of(&other)],
+            [Some("8_threads".to_owned()), Some("8_threads".to_owned())]
+        );
+        // On a cold cache two threads are no reason to leave eight; on a warm one they are.
+        let mut few = [threads("8_threads", 8, None), threads("2_threads", 2, Some(1.01)), blocking];
+        assert_eq!(method_of(&few), Some("8_threads".to_owned()));
+        few.iter_mut().for_each(|arm| arm.cache = "warm".to_owned());
+        assert_eq!(method_of(&few), Some("2_threads".to_owned()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use fathom_walk::{
     RootSource,
 };
 
+use super::cut::{Cut, LeftDir};
 use super::earlier::EarlierDirs;
 use super::journal::{DirFrame, Journal, ScanCounts, ScanPosition, join};
 use super::rate_limit::RateLimiter;
@@ -60,6 +61,16 @@ pub(super) struct ScanConsumer<'a> {
     out_id: Option<(u64, u64)>,
     /// Supplies warnings on directories.
     pub(super) selection: Option<Arc<dyn Selection>>,
+    /// Set if the scan is a unit of one by several machines.
+    pub(super) cut: Option<Cut>,
+}
+
+/// The results of a consumer.
+pub(super) struct ConsumerEnd {
+    pub(super) written: Result<SegmentWriter, Error>,
+    pub(super) counts: ScanCounts,
+    pub(super) cut: Option<Cut>,
+    pub(super) earlier: Option<(Arc<EarlierDirs>, EntriesByDir)>,
 }
 
 impl<'a> ScanConsumer<'a> {
@@ -92,6 +103,7 @@ impl<'a> ScanConsumer<'a> {
             position,
             batch: RowBatch::default(),
             selection: None,
+            cut: None,
             out_id: None,
         };
         consumer.close_unreachable_levels();
@@ -125,16 +137,54 @@ impl<'a> ScanConsumer<'a> {
 
     /// Waits until everything is written. After an interrupted walk, a checkpoint comes first, from
     /// which another run can resume; the open directories are then closed as they are.
-    pub(super) fn end(mut self, complete: bool) -> (Result<SegmentWriter, Error>, ScanCounts) {
-        if !complete && !self.failed {
+    pub(super) fn end(mut self, complete: bool) -> ConsumerEnd {
+        if !complete && !self.failed && self.cut.is_none() {
             self.checkpoint();
         }
         while !self.position.stack.is_empty() {
             self.close(DirState::Partial, None);
         }
         self.send();
+        let end = self.table_ends();
+        self.cut.iter_mut().for_each(|cut| cut.end_root(end));
         let written = self.writer.end();
-        (self.error.map_or(written, Err), self.position.counts)
+        let written = self.error.map_or(written, Err);
+        ConsumerEnd { written, counts: self.position.counts, cut: self.cut, earlier: self.earlier }
+    }
+
+    /// Returns the number of the next directory and the number of rows of `entries` so far.
+    fn table_ends(&self) -> (i64, u64) {
+        let id = self.position.next_id;
+        (id, self.position.counts.entries - (id - 1).cast_unsigned())
+    }
+
+    /// Begins a root of a unit. Returns false if the unit leaves it.
+    fn begins_root(&mut self, root: usize, dev: u64) -> bool {
+        let (id, row) = self.table_ends();
+        self.cut.as_mut().is_none_or(|cut| cut.begin_root(root, (id, row, dev)))
+    }
+
+    /// Records a directory that other units read.
+    fn record_left(&mut self, enter: &Enter<'_>, slices: u32) {
+        let optional_values = enter.node.finding::<OptionalValues<'static>>().cloned();
+        let (id, row) = self.table_ends();
+        let name = enter.node.name().to_bytes();
+        self.open(name, EntryRow::new(FileType::Directory, Ok(enter.meta)), optional_values);
+        let left = LeftDir { path: self.position.path.clone(), id, row, dev: enter.meta.dev, slices };
+        self.cut.iter_mut().for_each(|cut| cut.left.push(left.clone()));
+        self.close(DirState::Partial, None);
+    }
+
+    /// Records a root of a unit that another unit has found as a directory, and that is none any
+    /// more. Returns false if the scan is no unit, or the root is an operand.
+    fn record_vanished_root(&mut self, root: usize, errno: Errno) -> bool {
+        if self.cut.as_ref().is_none_or(|cut| cut.is_operand(root)) {
+            return false;
+        }
+        let path = self.scan.roots.get(root).cloned().unwrap_or_default();
+        self.position.root = root;
+        self.record_unread((path.to_bytes(), Err(errno), None), DirState::Failed, Some(errno));
+        true
     }
 
     /// Sends a checkpoint: everything so far is synced, and the journal is replaced after that.
@@ -324,7 +374,7 @@ impl<'a> ScanConsumer<'a> {
             self.record_unread((name, Err(errno), None), DirState::Failed, Some(errno));
         } else if self.is_resumed(root) {
             self.abandon_resumed(errno);
-        } else {
+        } else if self.begins_root(root, 0) && !self.record_vanished_root(root, errno) {
             self.position.root = self.first_root + root - self.resumed;
             self.position.counts.completeness.missing_roots += 1;
             self.record_missing_root(self.scan.roots[self.position.root].to_bytes().to_vec(), errno);
@@ -463,12 +513,16 @@ impl RootSource for ScanConsumer<'_> {
             let path = self.position.path_of(self.resumed - 1 - next);
             return NextRoot::Path(CString::new(path).unwrap_or_default());
         }
+        if self.cut.as_ref().is_some_and(Cut::has_ended) {
+            return NextRoot::End;
+        }
         let root = self.scan.roots.get(self.first_root + next - self.resumed);
         root.map_or(NextRoot::End, |root| NextRoot::Path(root.clone()))
     }
 
     fn stopped(&mut self) -> bool {
         self.observer.progress(self.progress.get());
+        self.cut.iter_mut().for_each(Cut::look);
         let stopped = self.failed
             || self.scan.stop.load(Ordering::Relaxed)
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -484,6 +538,9 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
         let root = node.root_index();
         if self.is_resumed(root) {
             return self.abandon_resumed(Errno::NOTDIR);
+        }
+        if !self.begins_root(root, meta.dev) || self.record_vanished_root(root, Errno::NOTDIR) {
+            return;
         }
         self.position.root = self.first_root + root - self.resumed;
         let root = &self.scan.roots[self.position.root];
@@ -514,6 +571,9 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
             if self.is_resumed(root) {
                 return self.reenter(&enter);
             }
+            if !self.begins_root(root, meta.dev) {
+                return Descend::No;
+            }
             self.position.root = self.first_root + root - self.resumed;
         } else if self.out_id == Some(meta.id()) {
             return Descend::No;
@@ -526,6 +586,11 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
         let optional_values = enter.node.finding::<OptionalValues<'static>>().cloned();
         if foreign || is_last || enter.found == Found::Loop {
             self.record_unread((name, Ok(meta), optional_values), DirState::Skipped, None);
+            return Descend::No;
+        }
+        let path_len = self.position.path.len() + 1 + name.len();
+        if let Some(slices) = self.cut.as_ref().and_then(|cut| cut.units_for(&enter, path_len)) {
+            self.record_left(&enter, slices);
             return Descend::No;
         }
         self.open(name, EntryRow::new(FileType::Directory, Ok(meta)), optional_values);

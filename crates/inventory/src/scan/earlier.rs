@@ -46,7 +46,7 @@ struct EarlierDir {
 
 /// The directories of an earlier inventory.
 #[derive(Debug)]
-pub(super) struct EarlierDirs {
+pub(crate) struct EarlierDirs {
     dirs: Vec<EarlierDir>,
     text: Vec<u8>,
     /// All directories but roots, sorted by parent and name.

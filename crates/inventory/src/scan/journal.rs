@@ -324,14 +324,15 @@ fn verified_line(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Serializes bytes in hexadecimal, which takes half the size of a list of numbers.
-fn hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     serializer.serialize_str(
         &digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect::<String>(),
     )
 }
 
-fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+/// Reads bytes from hexadecimal digits.
+pub(crate) fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let pairs = text.as_bytes().chunks(2).map(|pair| match pair {

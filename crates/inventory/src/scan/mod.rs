@@ -3,6 +3,7 @@
 //! no threads can be started, the calling thread does all of it.
 
 mod consumer;
+mod cut;
 mod earlier;
 mod journal;
 mod lock;
@@ -28,10 +29,12 @@ use crate::store::{
     BatchWriter, Completeness, EntriesByDir, Error, Manifest, ManifestRoot, Op, OptionalColumns,
     ReuseSummary, VERSION, check_files,
 };
-use consumer::ScanConsumer;
 pub(crate) use consumer::TIME;
+use consumer::{ConsumerEnd, ScanConsumer};
+pub(crate) use cut::{Cut, CutOptions, RootSpan, Slice, UnitRoot};
 use earlier::EarlierDirs;
 use journal::Journal;
+pub(crate) use journal::{from_hex, hex};
 pub(crate) use lock::{BUSY, Lock};
 use part_dir::{PartDir, PartState};
 pub(crate) use part_dir::{create_part_dir, part_path, publish};
@@ -219,7 +222,7 @@ pub fn resume(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<Sc
 }
 
 /// The earlier inventory; `None` without `--since`.
-type EarlierInventory = Option<(EarlierDirs, EntriesByDir)>;
+pub(crate) type EarlierInventory = Option<(Arc<EarlierDirs>, EntriesByDir)>;
 
 /// Returns the journal of a scan that begins, and the earlier inventory, if there is to be one.
 fn new_journal(scan: &Scan) -> Result<(Journal, EarlierInventory), Error> {
@@ -237,6 +240,27 @@ fn new_journal_at(scan: &Scan, path: &Path) -> Result<(Journal, EarlierInventory
         ));
     }
     new_journal(scan)
+}
+
+/// Scans a unit into the new directory `out`: the roots of `cut`, until it is due. Returns what it
+/// has left as well, and the earlier inventory for the next unit.
+pub(crate) fn scan_unit(
+    scan: &Scan,
+    (cut, earlier): (CutOptions, EarlierInventory),
+    out: &Path,
+    observer: &mut dyn Observer,
+) -> Result<(ScanOutcome, Cut, EarlierInventory), Error> {
+    let journal = Journal::new(scan, seconds(SystemTime::now()))?;
+    let part = PartDir::begin(out, observer)?;
+    journal.write(part.directory())?;
+    let (outcome, end) = run_scan(scan, journal, (Vec::new(), earlier, Some(Cut::new(cut))), part, observer)?;
+    let cut = end.0.ok_or_else(|| Error::new(Op::Walk, out, "the unit has no cut"))?;
+    Ok((outcome, cut, end.1))
+}
+
+/// Reads the earlier inventory of `scan`, if there is to be one.
+pub(crate) fn read_earlier_of(scan: &Scan) -> Result<EarlierInventory, Error> {
+    read_earlier(&Journal::new(scan, 0)?)
 }
 
 /// Reads the earlier inventory, if there is to be one.
@@ -258,7 +282,8 @@ fn read_earlier(journal: &Journal) -> Result<EarlierInventory, Error> {
             "it was made with other exclusions, which --since cannot tell from changes",
         ));
     }
-    EarlierDirs::read(path).map(Some)
+    let (dirs, by_dir) = EarlierDirs::read(path)?;
+    Ok(Some((Arc::new(dirs), by_dir)))
 }
 
 fn begin_scan(
@@ -270,7 +295,7 @@ fn begin_scan(
 ) -> Result<ScanOutcome, Error> {
     // With a journal, the directory can be resumed from.
     journal.write(part.directory())?;
-    run_scan(scan, journal, (Vec::new(), earlier), part, observer)
+    run_scan(scan, journal, (Vec::new(), earlier, None), part, observer).map(|(outcome, _)| outcome)
 }
 
 /// Resumes from a journal, after checking that all files it lists exist and are as they were
@@ -294,20 +319,19 @@ fn resume_scan(
     let scan = Scan { roots, one_file_system, options, exclusions, mode, optional_columns, ..scan.clone() };
     let written = journal.written_names(directory)?;
     let earlier = read_earlier(&journal)?;
-    run_scan(&scan, journal, (written, earlier), part, observer)
+    run_scan(&scan, journal, (written, earlier, None), part, observer).map(|(outcome, _)| outcome)
 }
 
 fn run_scan(
     scan: &Scan,
     journal: Journal,
-    (written, earlier): (Vec<WrittenNames>, EarlierInventory),
+    (written, earlier, cut): (Vec<WrittenNames>, EarlierInventory, Option<Cut>),
     part: PartDir,
     observer: &mut dyn Observer,
-) -> Result<ScanOutcome, Error> {
+) -> Result<(ScanOutcome, (Option<Cut>, EarlierInventory)), Error> {
     let directory = part.directory();
     let writer = BatchWriter::start(journal.segment_writer(directory.to_owned()));
     let progress = std::cell::Cell::new(Progress::default());
-    let earlier = earlier.map(|(earlier, by_dir)| (Arc::new(earlier), by_dir));
     let rate_limit = scan.rate.map(|rate| Arc::new(RateLimiter::new(rate)));
     let selection = (scan.selector)(&scan.exclusions);
     let visitor = RowVisitor {
@@ -317,17 +341,19 @@ fn run_scan(
         selection: selection.clone(),
         max_depth: scan.exclusions.max_depth,
         optional_columns: scan.optional_columns,
+        slices: cut.as_ref().map(|cut| cut.options.slices_by_root()).unwrap_or_default(),
     };
     let opens = selection.as_ref().is_some_and(|selection| selection.inspects_directories());
     let options = walk_options(&journal, scan).inspect_directories(opens);
     let (start, since) = (journal.start, journal.since.clone());
-    let out_id = directory.symlink_metadata().ok().map(|out| (out.dev(), out.ino()));
+    let made_in = cut.as_ref().map_or(directory, |cut| cut.options.part.as_path());
+    let out_id = made_in.symlink_metadata().ok().map(|out| (out.dev(), out.ino()));
     let consumer = ScanConsumer::new(scan, journal, writer, (observer, &progress), earlier);
     let mut consumer = consumer.with_rate_limit(rate_limit).excluding(out_id);
-    consumer.selection = selection;
+    (consumer.selection, consumer.cut) = (selection, cut);
     let ended = run(options, visitor, &mut consumer, &mut |now| progress.set(now));
     let complete = ended.as_ref().is_ok_and(|summary| summary.complete);
-    let (written, counts) = consumer.end(complete);
+    let ConsumerEnd { written, counts, cut, earlier } = consumer.end(complete);
     // A write error causes the errors after it: report it first.
     let writer = written?;
     let summary = ended.map_err(|error| Error::new(Op::Walk, directory, error))?;
@@ -337,7 +363,7 @@ fn run_scan(
         format: VERSION,
         tool: concat!("fathom ", env!("CARGO_PKG_VERSION")).to_owned(),
         host: host(),
-        roots: scan.roots.iter().map(root).collect(),
+        roots: scan.roots.iter().map(manifest_root).collect(),
         options: scan.options.clone(),
         optional_columns: scan.optional_columns,
         start,
@@ -354,7 +380,7 @@ fn run_scan(
     manifest.write(directory)?;
     point("manifest-written");
     part.publish(&manifest, scan.mode)?;
-    Ok(ScanOutcome { manifest, summary })
+    Ok((ScanOutcome { manifest, summary }, (cut, earlier)))
 }
 
 fn walk_options(journal: &Journal, scan: &Scan) -> Options {
@@ -377,15 +403,15 @@ fn stopped(scan: &Scan, summary: &Summary) -> Option<String> {
     (!summary.complete).then(|| why.to_owned())
 }
 
-fn seconds(time: SystemTime) -> i64 {
+pub(crate) fn seconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
-fn host() -> String {
+pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-fn root(path: &CString) -> ManifestRoot {
+pub(crate) fn manifest_root(path: &CString) -> ManifestRoot {
     use std::fmt::Write;
     let bytes = path.to_bytes();
     let hex = std::str::from_utf8(bytes).is_err().then(|| {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fathom_walk::fault::point;
 use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visitor};
 
+use super::cut::Slice;
 use super::earlier::EarlierDirs;
 use super::rate_limit::RateLimiter;
 use super::selection::Selection;
@@ -24,6 +25,8 @@ pub(crate) struct RowVisitor {
     pub(super) max_depth: Option<usize>,
     /// The optional columns.
     pub(super) optional_columns: OptionalColumns,
+    /// For each root, the slice of its names that is read.
+    pub(super) slices: Vec<Option<Slice>>,
 }
 
 /// A result that a worker passes to the consumer.
@@ -76,6 +79,11 @@ impl RowVisitor {
         dir.depth() + self.written.len().saturating_sub(dir.root_index() + 1)
     }
 
+    /// Returns the slice of the names of `dir` that is read; `None` for all of them.
+    fn slice(&self, dir: &Node) -> Option<Slice> {
+        if dir.depth() == 0 { *self.slices.get(dir.root_index())? } else { None }
+    }
+
     /// Returns whether an entry is left out whose type was unknown when its name was selected.
     fn leaves_out(&self, dir: &Node, entry: &Entry<'_>) -> bool {
         let is_dir = entry.file_type() == FileType::Directory;
@@ -101,7 +109,8 @@ impl Visitor for RowVisitor {
         let Some(earlier) = &self.earlier else { return false };
         let Some(id) = self.find_earlier(earlier, dir, meta) else { return false };
         let is_resumed = dir.depth() == 0 && dir.root_index() < self.written.len();
-        let unchanged = !is_resumed && earlier.is_unchanged(id, meta) && earlier.subdirs(id, names).is_ok();
+        let is_part = is_resumed || self.slice(dir).is_some();
+        let unchanged = !is_part && earlier.is_unchanged(id, meta) && earlier.subdirs(id, names).is_ok();
         dir.set_note(EarlierMatch { id, unchanged });
         unchanged
     }
@@ -121,6 +130,9 @@ impl Visitor for RowVisitor {
     }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        if let Some(slice) = self.slice(dir) {
+            names.retain(|name| slice.has(name.name.to_bytes()));
+        }
         self.selection.as_ref().inspect(|selection| selection.select(dir, names));
     }
 

@@ -30,8 +30,8 @@ pub(crate) use manifest::NAME as MANIFEST;
 pub(crate) use optional::OptionalErrors;
 pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
 pub(crate) use read::{
-    EntriesByDir, EntryColumns, MetaColumns, NumberColumn, PathColumns, RowGroup, TREE_PATH_BYTES_MAX,
-    TextColumn, check_files, each_of_file, errno_of,
+    DirColumns, DirRowRead, EntriesByDir, EntryColumns, MetaColumns, NumberColumn, PathColumns, RowGroup,
+    TREE_PATH_BYTES_MAX, TextColumn, check_files, each_of_file, errno_of,
 };
 pub(crate) use segment::{BatchWriter, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
 pub(crate) use small_tables::ErrorRow;

@@ -20,6 +20,7 @@
 
 mod by_dir;
 mod decode;
+mod dirs;
 mod group;
 mod header;
 mod metas;
@@ -44,6 +45,7 @@ use paths::LongPaths;
 use table_file::TableFile;
 
 pub(crate) use by_dir::EntriesByDir;
+pub(crate) use dirs::{DirColumns, DirRowRead};
 pub(crate) use group::RowGroup;
 pub(crate) use metas::MetaColumns;
 pub(crate) use paths::{PathColumns, TREE_PATH_BYTES_MAX};
@@ -278,6 +280,30 @@ impl Inventory {
             self.each(table, |group| group.check())?;
         }
         Ok(())
+    }
+
+    /// Returns the number of rows of each row group of each file of a table.
+    pub(crate) fn group_rows(&self, table: Table) -> Result<Vec<Vec<u64>>, Error> {
+        let rows = |at: usize| {
+            let part = self.part(at, table);
+            let path = || self.directory.join(&self.manifest.files[at].name);
+            part.and_then(|part| part.group_rows()).map_err(|error| Error::new(Op::Read, &path(), error))
+        };
+        self.files_of(table).map(rows).collect()
+    }
+
+    /// Calls `with` for one row group of one file of a table.
+    pub(crate) fn group(
+        &self,
+        table: Table,
+        file: usize,
+        group: usize,
+        with: impl FnOnce(&RowGroup<'_>) -> parquet::errors::Result<()>,
+    ) -> Result<(), Error> {
+        let at = self.files_of(table).nth(file);
+        let at = at.ok_or_else(|| self.refused("it has fewer files than its manifest says"))?;
+        let read = self.part(at, table).and_then(|part| with(&part.group(group)?));
+        read.map_err(|error| Error::new(Op::Read, &self.directory.join(&self.manifest.files[at].name), error))
     }
 
     /// Calls `with` for each row group of `table`, in the order of the rows.

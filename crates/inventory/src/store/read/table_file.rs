@@ -131,6 +131,11 @@ impl TableFile {
         if left == 0 { Ok(()) } else { Err(damaged("its row groups have not as many rows as it says")) }
     }
 
+    /// Returns the number of rows of each row group.
+    pub(super) fn group_rows(&self) -> Result<Vec<u64>> {
+        self.footer.row_groups().iter().map(|group| Ok(self.rows(group)? as u64)).collect()
+    }
+
     /// Returns row group `number`, counted from 0.
     pub(super) fn group(&self, number: usize) -> Result<RowGroup<'_>> {
         let group = self.footer.row_groups().get(number).ok_or_else(|| damaged("it has fewer row groups"))?;

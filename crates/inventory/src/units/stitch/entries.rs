@@ -1,0 +1,112 @@
+//! Writes `entries`: the rows of each root, and between them, where it has left a directory, the
+//! rows of the roots that stand for that.
+
+use std::ops::Range;
+
+use super::Stitcher;
+use super::plan::{RootIndex, Target};
+use super::rows::{EntriesGroup, Tables};
+use crate::store::Error;
+
+/// Most rows of a chunk.
+const CHUNK_ROWS: usize = 1024;
+
+/// A root whose rows are being written.
+struct EntriesFrame {
+    at: RootIndex,
+    /// The rows that are not written yet.
+    rows: Range<u64>,
+    /// The directories that it has left and that are not visited yet.
+    left: Range<usize>,
+    /// The roots that stand for the last one of those that were visited, the last one first.
+    targets: Vec<RootIndex>,
+}
+
+impl Stitcher<'_> {
+    /// Writes the rows of all units.
+    pub(super) fn entries(&mut self) -> Result<(), Error> {
+        let mut tables = Tables::new();
+        for target in self.plan.operands.clone() {
+            let Target::Root(at) = target else { continue };
+            let mut stack = vec![self.entries_frame(at)];
+            while let Some(frame) = stack.last_mut() {
+                if let Some(at) = frame.targets.pop() {
+                    let below = self.entries_frame(at);
+                    stack.push(below);
+                    continue;
+                }
+                let unit = frame.at.unit;
+                if let Some(next) = frame.left.next() {
+                    let group = self.plan.units[unit].left[next];
+                    let rows = frame.rows.start..group.row.max(frame.rows.start);
+                    frame.rows.start = rows.end;
+                    frame.targets = self.plan.roots_of(unit, &group);
+                    frame.targets.reverse();
+                    self.entry_rows(&mut tables, unit, rows)?;
+                    continue;
+                }
+                let (rows, at) = (frame.rows.clone(), frame.at);
+                self.entry_rows(&mut tables, unit, rows)?;
+                if at.root + 1 == self.plan.units[unit].roots.len() {
+                    tables.close(unit);
+                }
+                stack.pop();
+            }
+        }
+        Ok(())
+    }
+
+    fn entries_frame(&self, at: RootIndex) -> EntriesFrame {
+        let unit = &self.plan.units[at.unit];
+        let span = unit.roots[at.root].span;
+        let (start, end) = unit.left_of(at.root);
+        EntriesFrame { at, rows: span.row..span.row + span.rows, left: start..end, targets: Vec::new() }
+    }
+
+    fn entry_rows(
+        &mut self,
+        tables: &mut Tables<EntriesGroup>,
+        unit: usize,
+        mut rows: Range<u64>,
+    ) -> Result<(), Error> {
+        while !rows.is_empty() {
+            let directory = self.plan.units[unit].directory.clone();
+            let Some((group, within)) = tables.group(unit, &directory, &rows)? else {
+                return Err(self.damaged(unit, "it has fewer rows than its list of roots says"));
+            };
+            rows.start += within.len() as u64;
+            self.entry_group(unit, group, within)?;
+        }
+        Ok(())
+    }
+
+    fn entry_group(&mut self, unit: usize, group: &EntriesGroup, rows: Range<usize>) -> Result<(), Error> {
+        let mut devs: Vec<u64> =
+            rows.clone().filter_map(|row| group.devs.get(row)).map(i64::cast_unsigned).collect();
+        devs.sort_unstable();
+        devs.dedup();
+        let host = self.plan.units[unit].host.clone();
+        let renumbered: Vec<_> =
+            devs.into_iter().map(|dev| (dev, self.plan.devices.number(&host, dev))).collect();
+        let is_same = renumbered.iter().all(|(then, now)| then == now);
+        let ids = group.ids.or_zero();
+        let mut start = rows.start;
+        while start < rows.end {
+            let run =
+                ids[start..rows.end].iter().take(CHUNK_ROWS).take_while(|id| **id == ids[start]).count();
+            let chunk = group.rows.chunk(start..start + run);
+            let mut chunk = chunk.map_err(|error| self.damaged(unit, error))?;
+            if !is_same {
+                chunk.renumber_all(&renumbered);
+            }
+            let id = if ids[start] == 0 { 0 } else { self.plan.new_id(unit, ids[start]) };
+            self.batch.rows += run;
+            self.batch.text_bytes += chunk.text_bytes();
+            self.batch.entries.push((id, Box::new(chunk)));
+            self.totals.entries += run as u64;
+            start += run;
+            self.send_if_full()?;
+        }
+        Ok(())
+    }
+}

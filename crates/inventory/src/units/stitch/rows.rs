@@ -1,0 +1,122 @@
+//! Reads a table of many units. Each is read from its first row to its last, but the final pass
+//! goes to and fro between them: a few decoded row groups are kept.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::path::Path;
+
+use parquet::errors::Result as Parquet;
+
+use crate::store::{DirColumns, EntryColumns, Error, Inventory, NumberColumn, Op, RowGroup, Table};
+
+/// Most decoded row groups.
+const GROUPS_MAX: usize = 4;
+
+/// The columns of a row group of a table.
+pub(super) trait Decoded: Sized {
+    const TABLE: Table;
+
+    fn decode(group: &RowGroup<'_>) -> Parquet<Self>;
+}
+
+/// A row group of `entries`.
+pub(super) struct EntriesGroup {
+    pub(super) ids: NumberColumn,
+    pub(super) devs: NumberColumn,
+    pub(super) rows: EntryColumns,
+}
+
+impl Decoded for EntriesGroup {
+    const TABLE: Table = Table::Entries;
+
+    fn decode(group: &RowGroup<'_>) -> Parquet<Self> {
+        let (ids, devs) = (group.numbers("dir_id")?, group.numbers("dev")?);
+        Ok(Self { ids, devs, rows: EntryColumns::read(group)? })
+    }
+}
+
+impl Decoded for DirColumns {
+    const TABLE: Table = Table::Dirs;
+
+    fn decode(group: &RowGroup<'_>) -> Parquet<Self> {
+        Self::read(group)
+    }
+}
+
+/// The row groups of a table of a unit.
+struct OpenTable {
+    inventory: Inventory,
+    /// The first row of each row group, with its file and its index there.
+    groups: Vec<(u64, usize, usize)>,
+    rows: u64,
+}
+
+/// The tables of all units that are being read.
+pub(super) struct Tables<D> {
+    open: HashMap<usize, OpenTable>,
+    /// The decoded row groups, by unit and index, the most recently used one first.
+    decoded: Vec<((usize, usize), D)>,
+}
+
+impl<D: Decoded> Tables<D> {
+    pub(super) fn new() -> Self {
+        Self { open: HashMap::new(), decoded: Vec::new() }
+    }
+
+    /// Closes the table of a unit that is done.
+    pub(super) fn close(&mut self, unit: usize) {
+        self.open.remove(&unit);
+        self.decoded.retain(|((of, _), _)| *of != unit);
+    }
+
+    /// Returns the row group that has the first row of `range`, and the rows of `range` that are in
+    /// it, counted from its first one; `None` if the table has no such row.
+    pub(super) fn group(
+        &mut self,
+        unit: usize,
+        directory: &Path,
+        range: &Range<u64>,
+    ) -> Result<Option<(&D, Range<usize>)>, Error> {
+        let table = match self.open.entry(unit) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(free) => free.insert(OpenTable::open(directory, D::TABLE)?),
+        };
+        let after = table.groups.partition_point(|(first, ..)| *first <= range.start);
+        if after == 0 || range.start >= table.rows || range.is_empty() {
+            return Ok(None);
+        }
+        let (first, file, group) = table.groups[after - 1];
+        let end = table.groups.get(after).map_or(table.rows, |(first, ..)| *first).min(range.end);
+        let rows = (range.start - first) as usize..(end - first) as usize;
+        let key = (unit, after - 1);
+        match self.decoded.iter().position(|(known, _)| *known == key) {
+            Some(at) => self.decoded[..=at].rotate_right(1),
+            None => {
+                let mut columns = None;
+                table.inventory.group(D::TABLE, file, group, |group| {
+                    columns = Some(D::decode(group)?);
+                    Ok(())
+                })?;
+                let missing = || Error::new(Op::Read, directory, "it has fewer row groups");
+                self.decoded.truncate(GROUPS_MAX - 1);
+                self.decoded.insert(0, (key, columns.ok_or_else(missing)?));
+            }
+        }
+        Ok(self.decoded.first().map(|(_, columns)| (columns, rows)))
+    }
+}
+
+impl OpenTable {
+    fn open(directory: &Path, table: Table) -> Result<Self, Error> {
+        let inventory = Inventory::open(directory)?;
+        let (mut groups, mut rows) = (Vec::new(), 0);
+        for (file, counts) in inventory.group_rows(table)?.into_iter().enumerate() {
+            for (group, count) in counts.into_iter().enumerate() {
+                groups.push((rows, file, group));
+                rows += count;
+            }
+        }
+        Ok(Self { inventory, groups, rows })
+    }
+}

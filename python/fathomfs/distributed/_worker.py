@@ -1,0 +1,170 @@
+"""The work of a worker: one attempt at one unit, published if it is the first to end."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import json
+import os
+import socket
+import time
+from typing import Any, Literal, Protocol, TypedDict, cast
+
+from .._errors import FathomError
+from . import _commit, _faults
+
+#: The module with ``begin_cluster_scan`` and ``scan_unit``, if it is not the native one.
+NATIVE_VARIABLE = "FATHOMFS_NATIVE"
+#: The longest time that a refused worker keeps each further unit, in seconds.
+REFUSAL_WAIT_MAX_S = 30.0
+#: Errors of the storage of the inventory, which other workers would have as well.
+STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+
+_refusals = 0
+
+
+class Task(TypedDict):
+    """An attempt at a unit, as it goes to a worker; JSON can hold it."""
+
+    part: str
+    unit: str
+    parent: str
+    start: int
+    end: int
+    attempt: int
+    budget_s: float
+    pieces: int
+    slices: int
+    rate: int | None
+    in_flight: int | None
+    threads: int | None
+    io: str
+
+
+class Outcome(TypedDict, total=False):
+    """The end of an attempt, as it comes back from a worker; JSON can hold it."""
+
+    #: ``won``: this attempt's record is published. ``beaten``: another one's is. ``refused``: this
+    #: worker sees other filesystems. ``storage``: the inventory cannot be written. ``error``: the
+    #: unit failed. ``lost``: the worker has died.
+    kind: Literal["won", "beaten", "refused", "storage", "error", "lost"]
+    #: The keys of the record that the driver needs, if the attempt has won.
+    record: _commit.Record
+    host: str
+    message: str
+    errno: int
+
+
+class ClusterScan(Protocol):
+    """A distributed scan that has begun, with its lock."""
+
+    @property
+    def part(self) -> str: ...
+    @property
+    def roots(self) -> int: ...
+    def record_split(self, unit: str, parent: str, start: int, end: int, pieces: list[tuple[int, int]]) -> str: ...
+    def record_failed(self, unit: str, parent: str, start: int, end: int, reason: str) -> str: ...
+    def finish(self, stopped: str | None, progress: Any) -> Any: ...
+    def close(self) -> None: ...
+
+
+class Native(Protocol):
+    """The functions that read trees and write tables."""
+
+    def begin_cluster_scan(
+        self, roots: list[bytes], out: bytes, one_file_system: bool, since: bytes | None, resume: bool
+    ) -> ClusterScan: ...
+    def scan_unit(
+        self,
+        part: bytes,
+        unit: str,
+        parent: str,
+        start: int,
+        end: int,
+        attempt: int,
+        budget_s: float,
+        pieces: int,
+        slices: int,
+        rate: int | None,
+        max_in_flight: int | None,
+        threads: int | None,
+        io: str,
+        progress: Any,
+    ) -> str: ...
+
+
+def native() -> Native:
+    """Returns the native module; the one that ``FATHOMFS_NATIVE`` names instead, in tests."""
+    return cast(Native, importlib.import_module(os.environ.get(NATIVE_VARIABLE, "fathomfs._fathomfs")))
+
+
+def run_unit(task: Task) -> Outcome:
+    """Makes an attempt at a unit. Failures are outcomes: no engine needs to carry exceptions."""
+    try:
+        outcome = _attempt(task)
+    except FileExistsError as error:
+        # The engine has started the attempt again after the death of its worker.
+        outcome = Outcome(kind="lost", message=str(error))
+    except OSError as error:
+        outcome = Outcome(kind=_kind(task, error), message=_message(task, error), errno=error.errno or 0)
+    except Exception as error:
+        outcome = Outcome(kind="error", message=f"{type(error).__name__}: {error}")
+    outcome["host"] = socket.gethostname()
+    if outcome["kind"] == "refused":
+        _wait_refused()
+    return outcome
+
+
+def _attempt(task: Task) -> Outcome:
+    _faults.point("before-write")
+    part = os.fsencode(task["part"])
+    text = native().scan_unit(
+        part,
+        task["unit"],
+        task["parent"],
+        task["start"],
+        task["end"],
+        task["attempt"],
+        task["budget_s"],
+        task["pieces"],
+        task["slices"],
+        task["rate"],
+        task["in_flight"],
+        task["threads"],
+        task["io"],
+        None,
+    )
+    _faults.point("after-write")
+    if not _commit.publish(task["part"], task["unit"], task["attempt"]):
+        return Outcome(kind="beaten")
+    record = json.loads(text)
+    needed = ("kind", "pieces", "entries", "dirs", "errors", "seconds", "latency_us")
+    return Outcome(kind="won", record={key: record.get(key) for key in needed})
+
+
+def _kind(task: Task, error: OSError) -> Literal["refused", "storage", "error"]:
+    if error.errno in STORAGE_ERRORS:
+        return "storage"
+    if "another mount" in str(error) or not _sees_inventory(task):
+        return "refused"
+    return "error"
+
+
+def _message(task: Task, error: OSError) -> str:
+    if _sees_inventory(task):
+        if isinstance(error, FathomError) or error.filename is None:
+            return str(error)
+        return f"cannot write '{error.filename}': {error.strerror}"
+    return f"cannot read '{task['part']}': the inventory has to be on storage that all workers see"
+
+
+def _sees_inventory(task: Task) -> bool:
+    return os.path.exists(os.path.join(task["part"], "job.json"))
+
+
+def _wait_refused() -> None:
+    """Keeps a worker that is of no use from taking unit after unit: the first goes back at once."""
+    global _refusals
+    if _refusals > 0:
+        time.sleep(min(REFUSAL_WAIT_MAX_S, 2.0 ** (_refusals - 1)))
+    _refusals += 1

@@ -1,0 +1,450 @@
+"""Distributed scans with worker processes: each entry once, whatever is killed, stopped or refused.
+
+The units are those of fake_unit.py, and the native ones where the rows are compared.
+"""
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+import unittest
+from collections import Counter
+from pathlib import Path
+from unittest import mock
+
+import fathomfs as ff
+from fathomfs import _fathomfs, distributed
+from fathomfs.distributed import _commit, _coordinator, _driver
+from fathomfs.distributed._coordinator import Unit
+from fathomfs.distributed._engines import End
+from fathomfs.distributed._ramp import Ramp, filesystem
+from fathomfs.distributed._worker import Outcome, native, run_unit
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+POINTS = ("before-write", "write", "after-write", "before-link", "after-link")
+
+
+def grow(root, directories, seed=1):
+    """Makes a random tree of directories with a few files each; returns the paths of all entries."""
+    pick, made = random.Random(seed), [root]
+    os.mkdir(root)
+    paths = [root]
+    for number in range(directories):
+        path = os.path.join(pick.choice(made), f"{number}")
+        os.mkdir(path)
+        made.append(path)
+        paths.append(path)
+        for file in range(pick.randrange(4)):
+            Path(path, f"f{file}").touch()
+            paths.append(os.path.join(path, f"f{file}"))
+    return sorted(paths)
+
+
+class ClusterTest(unittest.TestCase):
+    """A tree, an inventory to be, and tokens for faults."""
+
+    directories = 120
+
+    def setUp(self):
+        self.temp = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.temp, ignore_errors=True)
+        self.root, self.out = os.path.join(self.temp, "tree"), os.path.join(self.temp, "x.inv")
+        self.part = self.out + ".part"
+        self.paths = grow(self.root, self.directories)
+        self.tokens = os.path.join(self.temp, "faults")
+        os.mkdir(self.tokens)
+        python_path = os.pathsep.join([TESTS, os.path.dirname(os.path.dirname(ff.__file__)), os.environ.get("PYTHONPATH", "")])
+        self.environment = {
+            "FATHOMFS_FAULTS": self.tokens,
+            "FATHOMFS_NATIVE": "fake_unit",
+            "FAKE_BUDGET": "25",
+            "PYTHONPATH": python_path,
+        }
+        patched = mock.patch.dict(os.environ, self.environment)
+        patched.start()
+        self.addCleanup(patched.stop)
+        if TESTS not in sys.path:
+            sys.path.insert(0, TESTS)
+
+    def fault(self, point, action, argument="self", after=0):
+        """Has the process that reaches ``point`` for the ``after + 1``-th time take a fault."""
+        number = len(os.listdir(self.tokens))
+        for _ in range(after):
+            Path(self.tokens, f"{point}.{number:04}.pass").touch()
+            number += 1
+        Path(self.tokens, f"{point}.{number:04}.{action}").write_text(argument)
+
+    def tokens_left(self):
+        return os.listdir(self.tokens)
+
+    def scan(self, **options):
+        options.setdefault("workers", 2)
+        return distributed.scan(self.root, self.out, **options)
+
+    def begin(self):
+        cluster = native().begin_cluster_scan([os.fsencode(self.root)], os.fsencode(self.out), False, None, False)
+        self.addCleanup(cluster.close)
+        return cluster
+
+    def paths_of(self, out=None):
+        lines = Path(out or self.out, "paths").read_text().splitlines()
+        return sorted(json.loads(line) for line in lines)
+
+    def assert_each_once(self):
+        found = self.paths_of()
+        self.assertEqual([path for path, count in Counter(found).items() if count > 1], [])
+        self.assertEqual(found, self.paths)
+
+    def command(self, *arguments, **options):
+        """Runs the command in a process of its own."""
+        command = [sys.executable, "-m", "fathomfs.distributed", *arguments]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, **options)
+
+
+class Scans(ClusterTest):
+    def test_each_entry_is_in_one_unit(self):
+        seen = []
+        inventory = self.scan(progress=seen.append)
+        self.assertTrue(inventory.complete)
+        self.assert_each_once()
+        self.assertFalse(os.path.exists(self.part))
+        self.assertEqual((seen[-1].entries, seen[-1].units_running), (len(self.paths), 0))
+        self.assertGreater(seen[-1].units_done, 2)
+
+    def test_operands_may_be_several_and_relative(self):
+        other = os.path.join(self.temp, "other")
+        self.paths = sorted(self.paths + grow(other, 5))
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.temp)
+        distributed.scan(["tree", "./other"], "x.inv", workers=2)
+        self.assert_each_once()
+
+    def test_a_deadline_leaves_what_can_be_resumed(self):
+        self.assertFalse(self.scan(deadline=0).complete)
+        self.assertTrue(os.path.exists(self.part))
+        with self.assertRaisesRegex(ff.InventoryError, "incomplete"):
+            self.scan(deadline=0, resume=True, strict=True)
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_the_second_driver_is_refused(self):
+        cluster = self.begin()
+        with self.assertRaisesRegex(ff.InventoryError, "another process"):
+            self.scan(resume=True)
+        cluster.close()
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_a_failing_callback_ends_the_scan_and_keeps_what_is_done(self):
+        def refuse(progress):
+            if progress.units_done:
+                raise LookupError("enough")
+
+        with self.assertRaisesRegex(LookupError, "enough"):
+            self.scan(progress=refuse)
+        self.assertTrue(os.listdir(os.path.join(self.part, "done")))
+        self.scan(resume=True)
+        self.assert_each_once()
+
+    def test_wrong_values_are_errors(self):
+        with self.assertRaisesRegex(ValueError, "workers 0"):
+            self.scan(workers=0)
+        with self.assertRaisesRegex(ValueError, "unknown executor 'beowulf'.*local.*slurm"):
+            self.scan(executor="beowulf")
+        self.assertTrue(self.scan(resume=True).complete)
+
+
+class Faults(ClusterTest):
+    def test_a_worker_may_die_anywhere(self):
+        for point in POINTS:
+            with self.subTest(point=point):
+                self.fault(point, "kill", after=2)
+                self.assertTrue(self.scan().complete)
+                self.assertEqual(self.tokens_left(), [])
+                self.assert_each_once()
+                shutil.rmtree(self.out)
+
+    def test_the_driver_may_die_anywhere(self):
+        for point in (*POINTS, "driver-send", "driver-collect"):
+            with self.subTest(point=point):
+                # The parent of a worker process is the driver.
+                self.fault(point, "kill", "self" if point.startswith("driver") else "parent", after=2)
+                arguments = ["--processes", "2", "-o", self.out]
+                self.assertEqual(self.command(*arguments, self.root).returncode, -signal.SIGKILL)
+                self.assertEqual(self.tokens_left(), [])
+                done = self.command(*arguments, "--resume", self.root)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assert_each_once()
+                shutil.rmtree(self.out)
+
+    def test_random_kills(self):
+        """Kills at seeded points. FATHOMFS_KILL_ROUNDS makes it longer: a round takes about a second."""
+        for seed in range(int(os.environ.get("FATHOMFS_KILL_ROUNDS", "3"))):
+            with self.subTest(seed=seed):
+                pick = random.Random(seed)
+                for _ in range(6):
+                    self.fault(pick.choice(POINTS), "kill", pick.choice(["self", "parent self"]), after=pick.randrange(4))
+                status = None
+                for _ in range(20):
+                    done = self.command("--processes", "2", "-o", self.out, "--resume", self.root)
+                    status = done.returncode
+                    if status == 0:
+                        break
+                    self.assertEqual((status, done.stderr), (-signal.SIGKILL, ""))
+                self.assertEqual(status, 0)
+                self.assert_each_once()
+                shutil.rmtree(self.out)
+                for token in self.tokens_left():
+                    os.unlink(os.path.join(self.tokens, token))
+
+    def test_a_directory_that_kills_is_left_out_and_said(self):
+        deadly = max((path for path in self.paths if os.path.isdir(path)), key=lambda path: path.count("/"))
+        warnings = []
+        with mock.patch.dict(os.environ, {"FAKE_DEADLY": deadly}):
+            inventory = self.scan(warn=warnings.append)
+        self.assertFalse(inventory.complete)
+        self.assertRegex(warnings[-1], "cannot scan unit '[0-9a-f]+': worker process .* ended with status -9")
+        self.assertEqual(len(warnings), 1)
+        below = os.path.join(deadly, "")
+        self.paths = [path for path in self.paths if path != deadly and not path.startswith(below)]
+        self.assert_each_once()
+
+    def test_a_stopped_worker_is_overtaken(self):
+        self.fault("before-write", "stop", after=3)
+        with mock.patch.object(_coordinator, "STRAGGLER_S", 1.0):
+            self.assertTrue(self.scan().complete)
+        self.assertEqual(self.tokens_left(), [])
+        self.assert_each_once()
+
+    def test_an_attempt_that_comes_late_is_removed(self):
+        self.begin().close()
+        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4, "slices": 4}
+        task |= {"rate": None, "in_flight": None, "threads": None, "io": "auto"}
+        self.assertEqual(run_unit({**task, "attempt": 7})["kind"], "won")
+        self.assertEqual(run_unit({**task, "attempt": 8})["kind"], "beaten")
+        self.assertEqual(os.listdir(os.path.join(self.part, "parts")), ["root.7"])
+        # The engine has started an attempt that was begun before.
+        self.assertEqual(run_unit({**task, "attempt": 7})["kind"], "lost")
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_a_link_whose_reply_was_lost_has_won(self):
+        self.begin().close()
+        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4, "slices": 4}
+        task |= {"rate": None, "in_flight": None, "threads": None, "io": "auto", "attempt": 1}
+        link = os.link
+
+        def link_twice(old, new):
+            link(old, new)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
+
+        with mock.patch("os.link", link_twice):
+            self.assertEqual(run_unit(task)["kind"], "won")
+        with mock.patch("os.link", side_effect=OSError(errno.EIO, os.strerror(errno.EIO))):
+            self.assertEqual(run_unit({**task, "attempt": 2})["kind"], "error")
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_a_worker_that_sees_another_mount_is_left_out(self):
+        refuse = os.path.join(self.temp, "refuse")
+        os.mkdir(refuse)
+        warnings = []
+        with mock.patch.dict(os.environ, {"FAKE_REFUSE": refuse}):
+            self.assertTrue(self.scan(warn=warnings.append).complete)
+        self.assertEqual(len(warnings), 1)
+        self.assertRegex(warnings[0], "cannot use the worker on '.*': .*another mount")
+        self.assert_each_once()
+
+    def test_no_worker_that_sees_the_mount_is_an_error(self):
+        refuse = os.path.join(self.temp, "refuse")
+        os.mkdir(refuse)
+        with mock.patch.dict(os.environ, {"FAKE_REFUSE": refuse}):
+            with self.assertRaisesRegex(distributed.EngineError, "no worker sees .*another mount"):
+                self.scan(workers=1)
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_a_full_disk_is_said_and_the_rest_is_kept(self):
+        self.fault("write", "error", str(errno.ENOSPC), after=3)
+        done = self.command("--processes", "2", "-o", self.out, self.root)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "^fathom-scan-cluster: cannot write '.*': No space left on device\n$")
+        self.assertGreaterEqual(len(os.listdir(os.path.join(self.part, "done"))), 1)
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_signals_leave_what_can_be_resumed(self):
+        for name, status in [("int", 130), ("term", 143), ("hup", 129)]:
+            with self.subTest(signal=name):
+                self.fault("driver-collect", name, after=1)
+                done = self.command("--processes", "2", "-o", self.out, self.root)
+                self.assertEqual(done.returncode, status)
+                self.assertRegex(done.stderr, "^fathom-scan-cluster: '.*' is incomplete: interrupted; --resume .*\n$")
+                # Nothing was lost: each unit that had been sent has returned what it had.
+                records = os.listdir(os.path.join(self.part, "done"))
+                self.assertEqual(len([name for name in os.listdir(os.path.join(self.part, "parts"))]), len(records))
+                self.assertEqual(self.command("-o", self.out, "--resume").returncode, 0)
+                self.assert_each_once()
+                shutil.rmtree(self.out)
+
+
+class Command(ClusterTest):
+    def test_status_and_errors(self):
+        done = self.command("--help")
+        self.assertEqual(done.returncode, 0)
+        for word in ("--dask", "--ray", "--mpi", "--slurm", "--processes", "--max-in-flight", "examples:"):
+            self.assertIn(word, done.stdout)
+        for arguments, error in [
+            (["-o", self.out], "no PATH is given"),
+            ([self.root], "the following arguments are required: -o/--output"),
+            (["-o", self.out, "--rate", "0", self.root], "argument --rate: invalid number '0'"),
+            (["-o", self.out, "--deadline", "9", self.root], "argument --deadline: invalid time '9'"),
+            (["-o", self.out, "--ray", "--mpi", self.root], "not allowed with argument"),
+        ]:
+            done = self.command(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertTrue(done.stderr.startswith("fathom-scan-cluster: "), done.stderr)
+            self.assertIn(error, done.stderr)
+        done = self.command("-o", self.out, "--deadline", "0s", self.root)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^fathom-scan-cluster: '.*' is incomplete: ")
+        done = self.command("-o", self.out, self.root)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "^fathom-scan-cluster: cannot create '.*': .*\n$")
+
+
+class VirtualEngine:
+    """Workers without files: a unit reads 400 of its references and leaves the others."""
+
+    spare = 0
+
+    def __init__(self, workers, references):
+        self.workers, self.references, self.tasks, self.peak = workers, references, [], 0
+
+    def slots(self):
+        return self.workers
+
+    def submit(self, task):
+        self.tasks.append(task)
+
+    def poll(self, timeout):
+        tasks, self.tasks = self.tasks, []
+        self.peak = max(self.peak, len(tasks))
+        return [End.of(task, Outcome(kind="won", record=self._record(task))) for task in tasks]
+
+    def _record(self, task):
+        count = task["end"] - task["start"]
+        left = self.references if task["unit"] == "root" else max(0, count - 400)
+        pieces = min(task["pieces"], left)
+        bounds = [left * piece // pieces for piece in range(pieces + 1)] if pieces else []
+        entries = 1 if task["unit"] == "root" else min(count, 400)
+        return {"kind": "scanned", "pieces": [*zip(bounds, bounds[1:])], "entries": entries, "dirs": 1, "errors": 0, "latency_us": 9.0}
+
+
+class Policy(ClusterTest):
+    directories = 0
+
+    def test_memory_does_not_grow_with_references(self):
+        peaks = []
+        for references in (10_000, 1_000_000):
+            engine = VirtualEngine(16, references)
+            driver = _driver.Driver(self.begin(), engine, _driver.Options())
+            tracemalloc.start()
+            self.assertIsNone(driver.run())
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            self.assertEqual(driver.totals.entries, references + 1)
+            shutil.rmtree(self.part)
+        self.assertLess(peaks[1], 4 << 20, peaks)
+
+    def test_limits_are_shared_by_all_that_runs(self):
+        cluster = self.begin()
+        engine = VirtualEngine(1, 100_000)
+        options = _driver.Options(rate=1000, in_flight=10)
+        driver = _driver.Driver(cluster, engine, options)
+        poll, running, seen = engine.poll, {}, []
+
+        def poll_one(timeout):
+            """Ends one unit at a time, and adds workers meanwhile."""
+            for task in engine.tasks:
+                running[(task["unit"], task["attempt"])] = task
+            seen.append((sum(task["rate"] for task in running.values()), sum(task["in_flight"] for task in running.values())))
+            later, engine.tasks = engine.tasks[1:], engine.tasks[:1]
+            ends = poll(timeout)
+            engine.tasks = later
+            for end in ends:
+                del running[(end.unit, end.attempt)]
+            engine.workers = min(64, engine.workers + 1)
+            return ends
+
+        engine.poll = poll_one
+        self.assertIsNone(driver.run())
+        self.assertLessEqual(max(rate for rate, _ in seen), 1000)
+        self.assertLessEqual(max(in_flight for _, in_flight in seen), 10)
+        # No more units than the limit has calls, and most of the limit is used.
+        self.assertEqual(max(in_flight for _, in_flight in seen), 10)
+
+    def test_attempts_of_later_drivers_have_later_numbers(self):
+        cluster = self.begin()
+        self.assertEqual([_commit.next_driver(cluster.part) for _ in range(3)], [0, 1, 2])
+
+    def test_pending_units_are_those_without_a_record(self):
+        cluster = self.begin()
+        cluster.record_split("root", "", 0, 1, [(0, 2), (2, 3)])
+        _commit.publish(cluster.part, "root", -1)
+        state = _commit.read_state(cluster.part, Unit("root", "", 0, 1))
+        self.assertEqual(sorted((unit.parent, unit.start, unit.end) for unit in state.pending), [("root", 0, 2), ("root", 2, 3)])
+        self.assertEqual(state.totals.units, 1)
+
+    def test_network_filesystems_are_known(self):
+        self.assertEqual(filesystem(b"/proc/self"), "proc")
+        table = os.path.join(self.temp, "mountinfo")
+        device = os.stat(self.root).st_dev
+        line = f"36 35 {os.major(device)}:{os.minor(device)} / /mnt rw shared:1 - nfs4 server:/x rw\n"
+        Path(table).write_text(line)
+        self.assertEqual(filesystem(os.fsencode(self.root), table), "nfs4")
+        self.assertIsNone(filesystem(b"/nonexistent"))
+
+    def test_workers_are_doubled_while_latency_holds(self):
+        engine = VirtualEngine(64, 100_000)
+        ramp = Ramp(2)
+        driver = _driver.Driver(self.begin(), engine, _driver.Options(ramp=ramp))
+        with mock.patch.object(_driver, "ENTRIES_MIN", 1):
+            driver.run()
+        self.assertGreaterEqual(ramp.limit, 64)
+        self.assertEqual(engine.peak, 64)
+
+
+def rows(inventory):
+    """The rows of an inventory in an order that does not depend on how it was made, with paths."""
+    import pyarrow.parquet as parquet
+
+    columns = {}
+    for table in ("entries", "dirs"):
+        tables = [parquet.read_table(path).to_pylist() for path in inventory.files(table)]
+        columns[table] = [row for one in tables for row in one]
+    return columns
+
+
+class Native(ClusterTest):
+    """The native units, against the scan of one machine."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not hasattr(_fathomfs, "scan_unit"):
+            raise unittest.SkipTest("the native module has no scan_unit")
+
+    def setUp(self):
+        super().setUp()
+        del os.environ["FATHOMFS_NATIVE"]
+
+
+if __name__ == "__main__":
+    unittest.main()
