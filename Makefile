@@ -13,7 +13,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test fuzz bench-du bench-list bench-inventory bench-serve pictures docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-inventory bench-serve bench-python pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -91,6 +91,9 @@ playground-test: ## The playground's programs in all languages, against what the
 python-test: ## The Python package, installed into the tests' environment
 	tools/python-test.sh
 
+wheels: ## The wheels of the Python package, each tried in fresh environments; options in ARGS
+	$(abspath $(target))/python-env/bin/python3 -B tools/wheels.py $(ARGS)
+
 fuzz: ## Each fuzz target for FUZZ_SECONDS
 	tools/fuzz.sh $(FUZZ_SECONDS)
 
@@ -105,6 +108,11 @@ bench-inventory: build ## Compare `fathom scan` with find, and its answers with 
 
 bench-serve: build ## Compare `fathom serve` with nginx, static-web-server and miniserve; options in ARGS
 	python3 benches/serve.py --fathom $(target)/release/fathom $(ARGS)
+
+bench-python: build ## Compare the Python package with fsspec, os.scandir and `fathom`; options in ARGS
+	$(cargo) build --release --manifest-path crates/python/Cargo.toml --target-dir $(target)/python $(LOCKED)
+	$(target)/python-env/bin/python3 -B benches/python.py --fathom $(target)/release/fathom \
+		--module $(target)/python/release/lib_fathomfs.so --python $(target)/python-env/bin/python3 $(ARGS)
 
 pictures: build ## Make the pictures of the README from the published runs and real output; options in ARGS
 	python3 -B benches/pictures.py --fathom $(target)/release/fathom $(ARGS)

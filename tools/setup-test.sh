@@ -27,6 +27,7 @@ chromium     chromium    the browser tests of reports and listings
 chromedriver chromium-driver  the browser tests of reports and listings
 curl         curl        client tests of the server
 wget         wget        client tests of the server
+mpiexec      openmpi-bin  scans by several machines
 openssl      openssl     client tests of the server, and certificates
 h2load       nghttp2-client  HTTP/2 client tests of the server
 slowhttptest slowhttptest  slow client tests of the server

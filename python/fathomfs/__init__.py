@@ -8,15 +8,16 @@ True
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
-from . import _fathomfs
+from . import _fathomfs, bench
 from ._errors import FathomError, InventoryError
 from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
+from ._inventory import Inventory
+from ._serve import Server, serve
 from ._walk import DirEntry, StrOrBytesPath, scandir, walk
+from ._where import Where
 
 __all__ = [
     "DirEntry",
@@ -27,13 +28,17 @@ __all__ = [
     "InventoryError",
     "Problem",
     "Progress",
+    "Server",
     "Usage",
+    "Where",
     "__version__",
+    "bench",
     "du",
     "list",
     "open",
     "scan",
     "scandir",
+    "serve",
     "walk",
 ]
 
@@ -69,6 +74,7 @@ def list(
     path: StrOrBytesPath,
     *,
     columns: Sequence[str] = DEFAULT_COLUMNS,
+    where: Where | None = None,
     exclude: Iterable[str | bytes] = (),
     one_file_system: bool = False,
     max_depth: int | None = None,
@@ -80,7 +86,9 @@ def list(
     The result is an iterator of batches and an Arrow stream: ``polars.DataFrame(s)``,
     ``duckdb.sql("FROM s")``, ``pyarrow.table(s)`` and ``pandas.DataFrame.from_arrow(s)`` read it.
     Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``) need no call for
-    each entry. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
+    each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
+    conditions on paths and types need no call either. ``st_mtime`` and ``st_ctime`` are seconds as floats, as those of
+    ``os.stat``. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
     ``name`` their bytes are replaced.
 
     >>> import fathomfs as ff
@@ -90,61 +98,9 @@ def list(
     True
     """
     patterns = [os.fsencode(pattern) for pattern in exclude]
-    names = [*columns]
-    return _fathomfs.list(os.fsencode(path), names, patterns, one_file_system, max_depth, threads, io)
-
-
-class Inventory:
-    """A recorded tree: Parquet files, and answers without a walk."""
-
-    def __init__(self, inner: _fathomfs.Inventory) -> None:
-        self._inner = inner
-
-    def __repr__(self) -> str:
-        return f"<Inventory {self.path!r}: {len(self):,} entries>"
-
-    def __len__(self) -> int:
-        return self._inner.entry_count
-
-    @property
-    def path(self) -> str:
-        """The directory of the inventory."""
-        return self._inner.path
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is missing."""
-        return self._inner.complete
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """The manifest: roots, options, completeness, files."""
-        manifest: dict[str, Any] = json.loads(self._inner.manifest_json())
-        return manifest
-
-    def files(self, table: str = "entries") -> Sequence[str]:
-        """The Parquet files of a table: ``entries``, ``dirs``, ``errors``, ``links``, ``users`` or ``groups``."""
-        return [os.fspath(path) for path in self._inner.files(table)]
-
-    def top(
-        self, by: str = "dir", count: int = 20, below: StrOrBytesPath | None = None
-    ) -> Sequence[dict[str, Any]]:
-        """What is large, by ``dir``, ``file``, ``user``, ``group``, ``ext``, ``age``, ``size``, ``type`` or ``depth``."""
-        return self._inner.top(by, count, None if below is None else os.fsencode(below))
-
-    def du(self, below: StrOrBytesPath | None = None) -> dict[str, int]:
-        """The usage at and below a path of the inventory; of its root if there is only one."""
-        if below is None:
-            roots = self.manifest["roots"]
-            if len(roots) != 1:
-                raise ValueError("the inventory has several roots: name one of them")
-            below = bytes.fromhex(roots[0].get("path_hex") or "") or roots[0]["path"]
-        allocated, apparent, entries = self._inner.du(os.fsencode(below))
-        return {"bytes": allocated, "apparent": apparent, "entries": entries}
-
-    def verify(self) -> None:
-        """Compares all files with the hashes in the manifest."""
-        self._inner.verify()
+    conditions = None if where is None else where.conditions()
+    options = (patterns, one_file_system, max_depth, threads, io)
+    return _fathomfs.list(os.fsencode(path), [*columns], conditions, *options)
 
 
 def open(path: StrOrBytesPath) -> Inventory:

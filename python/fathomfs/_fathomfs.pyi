@@ -1,9 +1,15 @@
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Any, final
 
+import polars
+
+from ._where import Conditions
+
 __all__ = [
+    "ClusterScan",
+    "DirectoryReader",
     "EntryBatch",
     "EntryStream",
     "Inventory",
@@ -11,10 +17,13 @@ __all__ = [
     "Progress",
     "Usage",
     "__version__",
+    "begin_cluster_scan",
     "du",
+    "infos",
     "list",
     "open_inventory",
     "scan",
+    "scan_unit",
 ]
 __version__: str
 
@@ -61,6 +70,7 @@ class EntryBatch:
     def num_rows(self) -> int: ...
     def __len__(self) -> int: ...
     def column(self, name: str) -> builtins.list[Any]: ...
+    def decoded(self, name: str) -> builtins.list[str]: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[Any, Any]: ...
 
 @final
@@ -83,8 +93,16 @@ class EntryStream:
     ) -> None: ...
     def __iter__(self) -> Iterator[EntryBatch]: ...
     def __next__(self) -> EntryBatch: ...
+    def __aiter__(self) -> AsyncIterator[EntryBatch]: ...
+    def lazy(self) -> polars.LazyFrame: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
     def __arrow_c_schema__(self) -> Any: ...
+
+@final
+class DirectoryReader:
+    def __new__(cls, columns: builtins.list[str], threads: int | None) -> DirectoryReader: ...
+    def push(self, paths: builtins.list[bytes]) -> None: ...
+    def pop(self) -> builtins.list[EntryBatch]: ...
 
 @final
 class Inventory:
@@ -94,7 +112,18 @@ class Inventory:
     def entry_count(self) -> int: ...
     @property
     def complete(self) -> bool: ...
+    @property
+    def bytes_read(self) -> int: ...
     def manifest_json(self) -> str: ...
+    def entries(
+        self, columns: builtins.list[str], conditions: Conditions | None, below: bytes | None
+    ) -> EntryStream: ...
+    def dirs(self, columns: builtins.list[str] | None, below: bytes | None) -> EntryStream: ...
+    def errors(self, columns: builtins.list[str] | None, below: bytes | None) -> EntryStream: ...
+    def diff(
+        self, new: Inventory, columns: builtins.list[str] | None, below: bytes | None
+    ) -> EntryStream: ...
+    def growth(self, new: Inventory, count: int, below: bytes | None) -> builtins.list[dict[str, Any]]: ...
     def files(self, table: str) -> builtins.list[Any]: ...
     def verify(self) -> None: ...
     def top(self, by: str, count: int, below: bytes | None) -> builtins.list[dict[str, Any]]: ...
@@ -112,12 +141,16 @@ def du(
 def list(
     path: bytes,
     columns: builtins.list[str],
+    conditions: Conditions | None,
     exclude: builtins.list[bytes],
     one_file_system: bool,
     max_depth: int | None,
     threads: int | None,
     io: str,
 ) -> EntryStream: ...
+def infos(
+    batches: builtins.list[EntryBatch], is_sorted: bool
+) -> tuple[dict[str, dict[str, Any]], builtins.list[str]]: ...
 def scan(
     roots: builtins.list[bytes],
     out: bytes,
@@ -160,6 +193,7 @@ def scan_unit(
     attempt: int,
     budget_s: float,
     pieces: int,
+    slices: int,
     rate: int | None,
     max_in_flight: int | None,
     threads: int | None,

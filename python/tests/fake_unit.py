@@ -134,7 +134,7 @@ def _scan_directory(path, paths, stack):
 
 
 def scan_unit(
-    part, unit, parent, start, end, attempt, budget_s, pieces, rate, max_in_flight, threads, io, progress
+    part, unit, parent, start, end, attempt, budget_s, pieces, slices, rate, max_in_flight, threads, io, progress
 ):
     part = os.fsdecode(part)
     _check_mount(part)

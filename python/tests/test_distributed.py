@@ -225,7 +225,7 @@ class Faults(ClusterTest):
 
     def test_an_attempt_that_comes_late_is_removed(self):
         self.begin().close()
-        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4}
+        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4, "slices": 4}
         task |= {"rate": None, "in_flight": None, "threads": None, "io": "auto"}
         self.assertEqual(run_unit({**task, "attempt": 7})["kind"], "won")
         self.assertEqual(run_unit({**task, "attempt": 8})["kind"], "beaten")
@@ -237,7 +237,7 @@ class Faults(ClusterTest):
 
     def test_a_link_whose_reply_was_lost_has_won(self):
         self.begin().close()
-        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4}
+        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "budget_s": 60.0, "pieces": 4, "slices": 4}
         task |= {"rate": None, "in_flight": None, "threads": None, "io": "auto", "attempt": 1}
         link = os.link
 

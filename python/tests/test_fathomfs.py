@@ -254,15 +254,7 @@ class List(TemporaryTree):
         self.assertLessEqual(count(), before)
 
 
-class Walk(TemporaryTree):
-    def test_the_same_triples_as_os_walk(self):
-        grow(self.root, 9, 500)
-        expected = {
-            path: (sorted(name for name in dirs if not os.path.islink(os.path.join(path, name))), sorted(files + [name for name in dirs if os.path.islink(os.path.join(path, name))]))
-            for path, dirs, files in os.walk(self.root)
-        }
-        self.assertEqual({path: (dirs, files) for path, dirs, files in ff.walk(self.root)}, expected)
-
+class Scandir(TemporaryTree):
     def test_scandir_is_that_of_os(self):
         grow(self.root, 10, 100)
         facts = lambda entry: (entry.path, entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False), entry.is_symlink())

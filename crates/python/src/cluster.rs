@@ -139,7 +139,7 @@ impl Observer for UnitWatch<'_> {
 /// Makes an attempt at a unit. Returns its record as JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function")]
-#[pyo3(signature = (part, unit, parent, start, end, attempt, budget_s, pieces, rate, max_in_flight, threads, io, progress))]
+#[pyo3(signature = (part, unit, parent, start, end, attempt, budget_s, pieces, slices, rate, max_in_flight, threads, io, progress))]
 pub(crate) fn scan_unit(
     py: Python<'_>,
     part: Vec<u8>,
@@ -150,6 +150,7 @@ pub(crate) fn scan_unit(
     attempt: i64,
     budget_s: f64,
     pieces: usize,
+    slices: usize,
     rate: Option<u64>,
     max_in_flight: Option<usize>,
     threads: Option<usize>,
@@ -167,6 +168,7 @@ pub(crate) fn scan_unit(
         let options = UnitOptions {
             budget,
             pieces,
+            slices,
             slice_bytes: SLICE_BYTES,
             rate,
             in_flight_max: max_in_flight,

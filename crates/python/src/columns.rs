@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BinaryBuilder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder, UInt32Builder,
-    UInt64Builder,
+    ArrayBuilder, BinaryBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+    UInt32Builder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use fathom_walk::{Fields, FileTime, FileType, Meta};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 
 /// The zone of times (RFC 3339).
-const ZONE: &str = "UTC";
+pub(crate) const ZONE: &str = "UTC";
 
 /// A column of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +36,14 @@ pub(crate) enum Column {
     Gid,
     Ino,
     Dev,
+    /// `st_mtime` and `st_ctime` of `os.stat`.
+    StMtime,
+    StCtime,
 }
 
 impl Column {
     /// All columns, in the order in which users see them.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Path,
         Self::PathRaw,
         Self::Name,
@@ -57,6 +62,8 @@ impl Column {
         Self::Gid,
         Self::Ino,
         Self::Dev,
+        Self::StMtime,
+        Self::StCtime,
     ];
 
     /// Returns the name.
@@ -80,6 +87,8 @@ impl Column {
             Self::Gid => "gid",
             Self::Ino => "ino",
             Self::Dev => "dev",
+            Self::StMtime => "st_mtime",
+            Self::StCtime => "st_ctime",
         }
     }
 
@@ -89,7 +98,7 @@ impl Column {
             Self::Path | Self::PathRaw | Self::Name | Self::NameRaw | Self::Type | Self::Depth => None,
             Self::Size => Some(Fields::SIZE),
             Self::Allocated => Some(Fields::BLOCKS),
-            Self::Mtime | Self::Atime | Self::Ctime => Some(Fields::TIMES),
+            Self::Mtime | Self::Atime | Self::Ctime | Self::StMtime | Self::StCtime => Some(Fields::TIMES),
             Self::Btime => Some(Fields::BIRTH),
             Self::Uid | Self::Gid => Some(Fields::OWNER),
             Self::Mode | Self::Nlink | Self::Ino | Self::Dev => Some(Fields::IDENTITY),
@@ -106,13 +115,35 @@ impl Column {
             }
             Self::Depth | Self::Mode | Self::Uid | Self::Gid => DataType::UInt32,
             Self::Allocated | Self::Nlink | Self::Ino | Self::Dev => DataType::UInt64,
+            Self::StMtime | Self::StCtime => DataType::Float64,
         }
     }
+}
+
+/// Parses names of columns.
+///
+/// # Errors
+/// `ValueError` for a name that no column has.
+pub(crate) fn parse_columns(names: &[String]) -> PyResult<Vec<Column>> {
+    let parse = |name: &String| {
+        let found = Column::ALL.into_iter().find(|column| column.name() == name);
+        found.ok_or_else(|| {
+            let names = Column::ALL.map(Column::name).join(", ");
+            PyValueError::new_err(format!("unknown column {name:?}: the columns are {names}"))
+        })
+    };
+    names.iter().map(parse).collect()
 }
 
 /// Returns the schema of a list with these columns.
 pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
     let field = |column: &Column| Field::new(column.name(), column.data_type(), *column == Column::Btime);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// Returns the schema of entries of which some have no metadata.
+pub(crate) fn nullable_schema(columns: &[Column]) -> SchemaRef {
+    let field = |column: &Column| Field::new(column.name(), column.data_type(), column.fields().is_some());
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
@@ -123,7 +154,7 @@ pub(crate) struct RowSource<'a> {
     pub(crate) name_len: usize,
     pub(crate) depth: usize,
     pub(crate) file_type: FileType,
-    /// Set if a column needs it.
+    /// Set if a column needs it and it is known.
     pub(crate) meta: Option<&'a Meta>,
 }
 
@@ -141,6 +172,7 @@ enum ColumnValues {
     Signed(Int64Builder),
     Short(UInt32Builder),
     Long(UInt64Builder),
+    Seconds(Float64Builder),
     Time(TimestampMicrosecondBuilder),
 }
 
@@ -152,7 +184,21 @@ impl ColumnValues {
             DataType::Int64 => Self::Signed(Int64Builder::new()),
             DataType::UInt32 => Self::Short(UInt32Builder::new()),
             DataType::UInt64 => Self::Long(UInt64Builder::new()),
+            DataType::Float64 => Self::Seconds(Float64Builder::new()),
             _ => Self::Time(TimestampMicrosecondBuilder::new().with_timezone(ZONE)),
+        }
+    }
+
+    /// Adds a missing value of metadata.
+    fn push_null(&mut self) {
+        match self {
+            Self::Text(values) => values.append_null(),
+            Self::Bytes(values) => values.append_null(),
+            Self::Signed(values) => values.append_null(),
+            Self::Short(values) => values.append_null(),
+            Self::Long(values) => values.append_null(),
+            Self::Seconds(values) => values.append_null(),
+            Self::Time(values) => values.append_null(),
         }
     }
 
@@ -163,6 +209,7 @@ impl ColumnValues {
             Self::Signed(values) => ArrayBuilder::finish(values),
             Self::Short(values) => ArrayBuilder::finish(values),
             Self::Long(values) => ArrayBuilder::finish(values),
+            Self::Seconds(values) => ArrayBuilder::finish(values),
             Self::Time(values) => ArrayBuilder::finish(values),
         }
     }
@@ -195,8 +242,14 @@ impl BatchBuilder {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, row: &RowSource<'_>) {
+        let none = Meta::default();
+        let meta = row.meta.unwrap_or(&none);
         for (column, values) in &mut self.columns {
-            push_value(*column, values, row);
+            if row.meta.is_none() && column.fields().is_some() {
+                values.push_null();
+            } else {
+                push_value(*column, values, row, meta);
+            }
         }
         self.rows += 1;
         self.text_bytes += row.path.len();
@@ -213,12 +266,11 @@ impl BatchBuilder {
     }
 }
 
-fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
-    let meta = row.meta.copied().unwrap_or_default();
+fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>, meta: &Meta) {
     match values {
         ColumnValues::Text(values) => match column {
-            Column::Path => values.append_value(String::from_utf8_lossy(row.path)),
-            Column::Name => values.append_value(String::from_utf8_lossy(row.name())),
+            Column::Path => push_text(values, row.path),
+            Column::Name => push_text(values, row.name()),
             _ => values.append_value(row.file_type.name()),
         },
         ColumnValues::Bytes(values) => {
@@ -237,6 +289,9 @@ fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
             Column::Ino => meta.ino,
             _ => meta.dev,
         }),
+        ColumnValues::Seconds(values) => {
+            values.append_value(seconds(if column == Column::StMtime { meta.mtime } else { meta.ctime }));
+        }
         ColumnValues::Time(values) => values.append_option(match column {
             Column::Mtime => Some(microseconds(meta.mtime)),
             Column::Atime => Some(microseconds(meta.atime)),
@@ -246,7 +301,23 @@ fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>) {
     }
 }
 
+/// Adds text in which bytes that are not UTF-8 are replaced.
+fn push_text(values: &mut StringBuilder, bytes: &[u8]) {
+    // The lossy conversion checks byte by byte, and is rarely needed.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => values.append_value(text),
+        Err(_) => values.append_value(String::from_utf8_lossy(bytes)),
+    }
+}
+
 /// Returns the microseconds since the epoch, rounded down.
-fn microseconds(time: FileTime) -> i64 {
+pub(crate) fn microseconds(time: FileTime) -> i64 {
     time.sec.saturating_mul(1_000_000).saturating_add(i64::from(time.nsec / 1000))
+}
+
+/// Returns the seconds since the epoch, with the operations of Python's `os.stat`, so that the
+/// results are the same to the last bit.
+#[expect(clippy::cast_precision_loss, reason = "a float has fewer bits")]
+fn seconds(time: FileTime) -> f64 {
+    time.sec as f64 + 1e-9 * f64::from(time.nsec)
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use fathom_inventory::top::QueryError;
 use fathom_walk::Errno;
 use pyo3::prelude::*;
 
@@ -29,6 +30,37 @@ pub(crate) fn of_walk(py: Python<'_>, error: &fathom_walk::Error) -> PyErr {
     let errno = error.io_error().raw_os_error().unwrap_or(0);
     exception(py, "FathomError", (errno, error.to_string(), None::<&OsStr>, "walk"))
 }
+
+/// The error of the thread that fills a stream.
+#[derive(Debug)]
+pub(crate) enum StreamError {
+    Walk(fathom_walk::Error),
+    Inventory(fathom_inventory::store::Error),
+    Query(QueryError),
+}
+
+impl StreamError {
+    /// Returns the exception for the error.
+    pub(crate) fn raised(&self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Walk(error) => of_walk(py, error),
+            Self::Inventory(error) => of_inventory(py, error),
+            Self::Query(error) => of_query(py, error),
+        }
+    }
+}
+
+impl std::fmt::Display for StreamError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Walk(error) => error.fmt(f),
+            Self::Inventory(error) => error.fmt(f),
+            Self::Query(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StreamError {}
 
 fn exception(py: Python<'_>, class: &str, values: (i32, String, Option<&OsStr>, &str)) -> PyErr {
     let class = py.import("fathomfs._errors").and_then(|module| module.getattr(class));

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_inventory::store::{Error, Inventory as StoredInventory, Manifest};
+use fathom_inventory::diff::{DiffOptions, GrowthReport, Sides, growth};
+use fathom_inventory::store::{Error, Inventory as StoredInventory, Manifest, Table};
 use fathom_inventory::top::{GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, report};
 use fathom_inventory::usage::{UsageTarget, directories, find};
 use fathom_walk::FileType;
@@ -14,8 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call;
+use crate::columns::parse_columns;
 use crate::error::{of_inventory, of_query};
+use crate::inventory_entries::{entries, span};
+use crate::inventory_tables::{changes, rows};
+use crate::predicate::{Conditions, Predicate};
 use crate::scan::as_path;
+use crate::stream::EntryStream;
 
 /// The kinds of reports, with the names of `fathom top --by`.
 const KINDS: [(&str, ReportKind); 9] = [
@@ -84,6 +90,73 @@ impl Inventory {
     fn files(&self, table: &str) -> Vec<PathBuf> {
         let of_table = self.manifest().files.iter().filter(|file| file.table == table);
         of_table.map(|file| self.path.join(&file.name)).collect()
+    }
+
+    /// The compressed bytes of the columns that entries, tables and reports have read so far.
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.inner.bytes_read()
+    }
+
+    /// Streams the entries that meet the conditions.
+    fn entries(
+        &self,
+        py: Python<'_>,
+        columns: Vec<String>,
+        conditions: Option<Conditions>,
+        below: Option<Vec<u8>>,
+    ) -> PyResult<EntryStream> {
+        let columns = parse_columns(&columns)?;
+        let predicate = conditions.map(Predicate::new).transpose()?.unwrap_or_default();
+        let span = span(py, &self.inner, below)?;
+        entries(py, Arc::clone(&self.inner), columns, predicate, span)
+    }
+
+    /// Streams the rows of the table `dirs`.
+    fn dirs(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        below: Option<Vec<u8>>,
+    ) -> PyResult<EntryStream> {
+        let span = span(py, &self.inner, below)?;
+        rows(py, Arc::clone(&self.inner), Table::Dirs, columns, span)
+    }
+
+    /// Streams the rows of the table `errors`.
+    fn errors(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        below: Option<Vec<u8>>,
+    ) -> PyResult<EntryStream> {
+        let span = span(py, &self.inner, below)?;
+        rows(py, Arc::clone(&self.inner), Table::Errors, columns, span)
+    }
+
+    /// Streams the changes from this inventory to `new`.
+    fn diff(
+        &self,
+        py: Python<'_>,
+        new: &Self,
+        columns: Option<Vec<String>>,
+        below: Option<Vec<u8>>,
+    ) -> PyResult<EntryStream> {
+        changes(py, Arc::clone(&self.inner), Arc::clone(&new.inner), columns, below)
+    }
+
+    /// Returns the directories that have grown or shrunk most since this inventory.
+    fn growth<'py>(
+        &self,
+        py: Python<'py>,
+        new: &Self,
+        count: usize,
+        below: Option<Vec<u8>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let (old, new) = (Arc::clone(&self.inner), Arc::clone(&new.inner));
+        let options = DiffOptions { below, scratch: std::env::temp_dir() };
+        let found = call::run(py, None, move |_| growth(&Sides { old: &*old, new: &*new }, &options, count))?;
+        growth_rows(py, &found.map_err(|error| of_query(py, &error))?)
     }
 
     /// Compares all files with the hashes in the manifest.
@@ -160,6 +233,19 @@ fn row_of<'py>(py: Python<'py>, row: &ReportRow) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("apparent", row.sum.apparent)?;
     dict.set_item("entries", row.sum.entries)?;
     Ok(dict)
+}
+
+fn growth_rows<'py>(py: Python<'py>, report: &GrowthReport) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let row = |growth: &fathom_inventory::diff::DirGrowth| {
+        let dict = PyDict::new(py);
+        dict.set_item("path", as_path(&growth.path).as_os_str())?;
+        dict.set_item("bytes", growth.allocated)?;
+        dict.set_item("apparent", growth.apparent)?;
+        dict.set_item("entries", growth.entries)?;
+        dict.set_item("complete", growth.complete)?;
+        Ok(dict)
+    };
+    report.rows.iter().map(row).collect()
 }
 
 /// Returns the upper end of a group, below which its values are; `None` for the last one.

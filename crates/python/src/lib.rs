@@ -9,9 +9,14 @@ mod cluster;
 mod columns;
 mod du;
 mod error;
+mod infos;
 mod inventory;
+mod inventory_entries;
+mod inventory_tables;
 mod list;
+mod predicate;
 mod problem;
+mod reader;
 mod scan;
 mod stream;
 mod visitor;
@@ -28,11 +33,15 @@ mod _fathomfs {
     #[pymodule_export]
     use super::du::{Usage, du};
     #[pymodule_export]
+    use super::infos::infos;
+    #[pymodule_export]
     use super::inventory::{Inventory, open_inventory};
     #[pymodule_export]
     use super::list::list;
     #[pymodule_export]
     use super::problem::Problem;
+    #[pymodule_export]
+    use super::reader::DirectoryReader;
     #[pymodule_export]
     use super::scan::scan;
     #[pymodule_export]

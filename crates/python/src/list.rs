@@ -7,12 +7,12 @@ use std::thread;
 use crossbeam_channel::bounded;
 use fathom_du::exclude::Exclude;
 use fathom_walk::{Fields, Options, run_unordered};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::columns::{Column, schema};
+use crate::columns::{parse_columns, schema};
 use crate::du::{model, path};
-use crate::error::raised;
+use crate::error::{StreamError, raised};
+use crate::predicate::{Conditions, Predicate};
 use crate::stream::EntryStream;
 use crate::visitor::{ListRoot, ListSelection, ListState, ListVisitor};
 
@@ -22,11 +22,12 @@ const BATCHES_MAX: usize = 8;
 /// Starts a list of the entries below `path`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function")]
-#[pyo3(signature = (path, columns, exclude, one_file_system, max_depth, threads, io))]
+#[pyo3(signature = (path, columns, conditions, exclude, one_file_system, max_depth, threads, io))]
 pub(crate) fn list(
     py: Python<'_>,
     path: Vec<u8>,
     columns: Vec<String>,
+    conditions: Option<Conditions>,
     exclude: Vec<Vec<u8>>,
     one_file_system: bool,
     max_depth: Option<usize>,
@@ -34,8 +35,10 @@ pub(crate) fn list(
     io: &str,
 ) -> PyResult<EntryStream> {
     let root = self::path(path)?;
-    let columns = columns.iter().map(|name| column(name)).collect::<PyResult<Vec<_>>>()?;
-    let fields = columns.iter().filter_map(|column| column.fields()).reduce(Fields::union);
+    let columns = parse_columns(&columns)?;
+    let predicate = conditions.map(Predicate::new).transpose()?.unwrap_or_default();
+    let fields = columns.iter().filter_map(|column| column.fields());
+    let fields = fields.chain(predicate.fields()).reduce(Fields::union);
     let mut patterns = Exclude::default();
     exclude.iter().for_each(|pattern| patterns.add(pattern));
     let walk = Options::default()
@@ -47,7 +50,7 @@ pub(crate) fn list(
     let (batches, receiver) = bounded(BATCHES_MAX);
     let (schema, state) = (schema(&columns), Arc::new(ListState::default()));
     let depth_max = max_depth.unwrap_or(usize::MAX);
-    let selection = ListSelection { columns, exclude: patterns, one_file_system, depth_max };
+    let selection = ListSelection { columns, exclude: patterns, predicate, one_file_system, depth_max };
     let visitor = ListVisitor {
         selection,
         schema: Arc::clone(&schema),
@@ -64,18 +67,10 @@ pub(crate) fn list(
         state.is_complete.store(is_complete && !has_problems, Ordering::Relaxed);
         // Pairs with the Acquire of the reader, which then sees whether it is complete.
         state.has_ended.store(true, Ordering::Release);
-        ended.map(drop)
+        ended.map(drop).map_err(StreamError::Walk)
     };
     let thread = thread::Builder::new().name("fathomfs".to_owned()).spawn(work);
     let thread =
         thread.map_err(|error| raised(py, error.raw_os_error().unwrap_or(0), "start a thread", None))?;
     Ok(EntryStream::new(schema, receiver, state, thread))
-}
-
-fn column(name: &str) -> PyResult<Column> {
-    let found = Column::ALL.into_iter().find(|column| column.name() == name);
-    found.ok_or_else(|| {
-        let names = Column::ALL.map(Column::name).join(", ");
-        PyValueError::new_err(format!("unknown column {name:?}: the columns are {names}"))
-    })
 }

@@ -1,6 +1,8 @@
 //! The stream of record batches of a list, for Python and for the Arrow C stream interface
 //! (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,22 +11,22 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Int64Type, TimestampMicrosecondType, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyStopIteration, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
-use crate::error::of_walk;
+use crate::error::StreamError;
 use crate::problem::Problem;
 use crate::visitor::ListState;
 
 /// Time between two looks at signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-type WalkThread = JoinHandle<Result<(), fathom_walk::Error>>;
+type WalkThread = JoinHandle<Result<(), StreamError>>;
 
 /// The batches that are not yet taken. Dropping it ends the walk.
 struct BatchSource {
@@ -43,7 +45,7 @@ impl Drop for BatchSource {
 
 impl BatchSource {
     /// Returns the error of a walk that has ended.
-    fn end(&mut self) -> Result<(), fathom_walk::Error> {
+    fn end(&mut self) -> Result<(), StreamError> {
         // A panic of a worker is an error of the walk; the thread itself has nothing that panics.
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(()))
     }
@@ -96,7 +98,11 @@ impl EntryStream {
     }
 
     fn put_back(&self, source: BatchSource) {
-        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+        let mut place = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have closed the stream meanwhile: it sets the flag before it locks.
+        if !self.state.stop.load(Ordering::Relaxed) {
+            *place = Some(source);
+        }
     }
 }
 
@@ -156,16 +162,26 @@ impl EntryStream {
             match received {
                 Ok(batch) => {
                     self.put_back(source);
-                    return Ok(EntryBatch { batch });
+                    return Ok(EntryBatch::new(batch));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let ended = py.detach(|| source.end());
-                    return Err(ended.err().map_or_else(end, |error| of_walk(py, &error)));
+                    return Err(ended.err().map_or_else(end, |error| error.raised(py)));
                 }
                 // The source is dropped with an error, which ends the walk.
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             }
         }
+    }
+
+    /// Iterates without blocking the event loop.
+    fn __aiter__<'py>(this: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("fathomfs._async")?.getattr("batches")?.call1((this,))
+    }
+
+    /// Returns a LazyFrame of Polars, which can be collected once.
+    fn lazy<'py>(this: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("fathomfs.polars")?.getattr("lazy")?.call1((this,))
     }
 
     /// Hands the batches to a reader of Arrow streams, once.
@@ -202,6 +218,21 @@ pub(crate) struct EntryBatch {
     batch: RecordBatch,
 }
 
+impl EntryBatch {
+    pub(crate) fn new(batch: RecordBatch) -> Self {
+        Self { batch }
+    }
+
+    /// Returns the rows.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    fn array(&self, name: &str) -> PyResult<&ArrayRef> {
+        self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+}
+
 #[pymethods]
 impl EntryBatch {
     fn __len__(&self) -> usize {
@@ -215,15 +246,23 @@ impl EntryBatch {
 
     /// Returns the values of a column as a list.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let array = self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        let array = self.array(name)?;
         match array.data_type() {
             DataType::Utf8 => PyList::new(py, array.as_string::<i32>().iter()),
             DataType::Binary => PyList::new(py, array.as_binary::<i32>().iter()),
             DataType::Int64 => PyList::new(py, array.as_primitive::<Int64Type>().iter()),
             DataType::UInt32 => PyList::new(py, array.as_primitive::<UInt32Type>().iter()),
             DataType::UInt64 => PyList::new(py, array.as_primitive::<UInt64Type>().iter()),
+            DataType::Float64 => PyList::new(py, array.as_primitive::<Float64Type>().iter()),
             _ => PyList::new(py, array.as_primitive::<TimestampMicrosecondType>().iter()),
         }
+    }
+
+    /// Returns the values of a column of bytes as `os.fsdecode` decodes them.
+    fn decoded<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let array = self.array(name)?.as_binary_opt::<i32>();
+        let values = array.ok_or_else(|| PyValueError::new_err(format!("column {name:?} has no bytes")))?;
+        PyList::new(py, values.iter().map(|value| value.map(OsStr::from_bytes)))
     }
 
     #[pyo3(signature = (requested_schema=None))]

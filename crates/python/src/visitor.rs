@@ -14,6 +14,7 @@ use fathom_walk::{
 };
 
 use crate::columns::{BatchBuilder, Column, RowSource};
+use crate::predicate::Predicate;
 use crate::problem::Problem;
 
 /// Rows of a full batch.
@@ -30,8 +31,9 @@ const PROBLEMS_MAX: usize = 10_000;
 pub(crate) struct ListSelection {
     pub(crate) columns: Vec<Column>,
     pub(crate) exclude: Exclude,
+    pub(crate) predicate: Predicate,
     pub(crate) one_file_system: bool,
-    /// Directories at this depth are not read; what is in the root is at depth 1.
+    /// Directories at this depth are not read; the entries of the root are at depth 1.
     pub(crate) depth_max: usize,
 }
 
@@ -97,14 +99,18 @@ impl Default for WorkerBatch {
 pub(crate) struct ListVisitor {
     pub(crate) selection: ListSelection,
     pub(crate) schema: SchemaRef,
-    /// Whether a column needs metadata.
+    /// Whether a column or a condition needs metadata.
     pub(crate) needs_meta: bool,
     pub(crate) batches: Sender<RecordBatch>,
     pub(crate) state: Arc<ListState>,
 }
 
 impl ListVisitor {
+    /// Adds the row if the predicate accepts it.
     fn push(&self, local: &mut WorkerBatch, row: &RowSource<'_>) {
+        if !self.selection.predicate.accepts(row.path, row.file_type, row.meta) {
+            return;
+        }
         let batch = local.batch.get_or_insert_with(|| BatchBuilder::new(&self.selection.columns));
         batch.push(row);
     }
@@ -133,24 +139,35 @@ impl Visitor for ListVisitor {
     type Local = WorkerBatch;
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
-        let exclude = &self.selection.exclude;
+        let ListSelection { exclude, predicate, .. } = &self.selection;
+        let (mut path, mut scratch) = (Vec::new(), Vec::new());
+        if exclude.needs_path() || predicate.needs_path() {
+            dir.path_into(&mut path);
+        }
         if !exclude.is_empty() {
-            let (mut path, mut scratch) = (Vec::new(), Vec::new());
-            if exclude.needs_path() {
-                dir.path_into(&mut path);
-            }
             names.retain(|name| !exclude.matches_below(&path, name.name.to_bytes(), &mut scratch));
         }
-        if !self.needs_meta {
-            names.skip_stat_if(|name| name.file_type != FileType::Unknown);
+        if predicate.needs_names() {
+            let reach = predicate.reach(&path);
+            names.retain(|name| {
+                let may_be_read = matches!(name.file_type, FileType::Directory | FileType::Unknown);
+                (may_be_read || predicate.accepts_type(name.file_type))
+                    && reach.includes(name.name.to_bytes())
+            });
         }
+        names.skip_stat_of(|file_type| {
+            file_type != FileType::Unknown && !(self.needs_meta && predicate.accepts_type(file_type))
+        });
     }
 
     fn enter(&self, _local: &mut WorkerBatch, enter: Enter<'_>) -> Descend {
         let node = enter.node;
-        let elsewhere =
-            self.selection.one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
-        if elsewhere || node.depth() >= self.selection.depth_max { Descend::No } else { Descend::Yes }
+        let ListSelection { predicate, one_file_system, depth_max, .. } = &self.selection;
+        let is_elsewhere = *one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
+        let is_root = node.depth() == 0;
+        // Other directories are among the names of their parents, and were selected there.
+        let is_unwanted = is_root && (*depth_max == 0 || !predicate.reaches(node.name().to_bytes()));
+        if is_elsewhere || is_unwanted { Descend::No } else { Descend::Yes }
     }
 
     fn entries<'a>(
@@ -180,7 +197,7 @@ impl Visitor for ListVisitor {
             path.truncate(dir_len);
             path.extend_from_slice(name);
             self.push(local, &RowSource { path: &path, name_len: name.len(), depth, file_type, meta });
-            if file_type == FileType::Directory {
+            if file_type == FileType::Directory && depth < self.selection.depth_max {
                 emit.descend(&entry);
             }
             self.send_if_full(local);

@@ -242,6 +242,7 @@ class Driver:
             attempt=attempt,
             budget_s=assignment.budget_s,
             pieces=assignment.pieces,
+            slices=assignment.slices,
             rate=assignment.rate,
             in_flight=assignment.in_flight,
             threads=self._options.threads,

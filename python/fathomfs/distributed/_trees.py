@@ -45,7 +45,7 @@ def grow(shape: str, entries: int, clusters: int, seed: int, wide_names: int = 1
 
     random: the parent of a cluster is any earlier one. skewed: 200 such trees whose sizes follow
     Zipf's law, with clusters that follow the 80/20 law. flat: one directory has all clusters.
-    chains: a cluster is 19 times in 20 the child of the one before. wide: random, with one directory
+    chains: a cluster is 9 times in 10 the child of the one before. wide: random, with one directory
     that has `wide_names` entries, but at most half of all.
 
     >>> tree = grow("wide", 10**8, 1000, seed=1)
@@ -76,7 +76,7 @@ def _parents(shape: str, clusters: int, rng: random.Random) -> list[int]:
     if shape == "flat":
         return [0] * clusters
     if shape == "chains":
-        return [max(0, i - 1) if rng.random() < 0.95 else rng.randrange(max(1, i)) for i in range(clusters)]
+        return [max(0, i - 1) if rng.random() < 0.9 else rng.randrange(max(1, i)) for i in range(clusters)]
     if shape != "skewed":
         return [rng.randrange(max(1, i)) for i in range(clusters)]
     trees: list[list[int]] = [[i + 1] for i in range(min(200, clusters - 1))]

@@ -34,6 +34,7 @@ class Task(TypedDict):
     attempt: int
     budget_s: float
     pieces: int
+    slices: int
     rate: int | None
     in_flight: int | None
     threads: int | None
@@ -83,6 +84,7 @@ class Native(Protocol):
         attempt: int,
         budget_s: float,
         pieces: int,
+        slices: int,
         rate: int | None,
         max_in_flight: int | None,
         threads: int | None,
@@ -125,6 +127,7 @@ def _attempt(task: Task) -> Outcome:
         task["attempt"],
         task["budget_s"],
         task["pieces"],
+        task["slices"],
         task["rate"],
         task["in_flight"],
         task["threads"],

@@ -29,7 +29,7 @@ WORKER_BYTES = 45.2 * 2**20
 #: Bytes of the coordinator for each unit that waits (python/tests/test_coordinator.py measures it).
 UNIT_BYTES = 400
 #: Most units that waited for each worker in simulations (docs/scale.md).
-UNITS_QUEUED = 90
+UNITS_QUEUED = 40
 
 
 @dataclass(frozen=True)

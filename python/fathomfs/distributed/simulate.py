@@ -14,6 +14,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from ._coordinator import BUDGET_S, Assignment, Coordinator, Failure, Split, Unit
 from ._trees import SHAPES, SLICE_NAMES, Tree, grow
@@ -153,9 +154,9 @@ class Simulation:
 
     # The driver.
 
-    def _by_driver(self, time: float, event: Callable[..., None], *arguments: object) -> None:
+    def _by_driver(self, event: Callable[..., None], *arguments: object) -> None:
         """Plans work of the driver, which does one thing after another."""
-        self._driver_free = max(time, self._driver_free) + self._model.driver_s
+        self._driver_free = max(self._now, self._driver_free) + self._model.driver_s
         self._at(self._driver_free, event, *arguments)
 
     def _tick(self) -> None:
@@ -289,14 +290,15 @@ class Simulation:
         attempt.left = self._published[unit.id]
         self._spent["work" if won else "lost"] += self._now - attempt.start
         published = self._now + self._model.commit_s
-        self._by_driver(published + self._model.round_trip_s / 2, self._returned, attempt, published)
+        heard = published + self._model.round_trip_s / 2
+        self._at(heard, self._by_driver, self._returned, attempt, published)
 
     def _die(self, attempt: _Attempt) -> None:
         model = self._model
         self._spent["lost"] += self._now - attempt.start
         self._spent["restart"] += model.restart_s
-        self._by_driver(self._now + model.notice_s, self._noticed, attempt)
-        self._by_driver(self._now + model.restart_s, self._restarted, attempt.worker)
+        self._at(self._now + model.notice_s, self._by_driver, self._noticed, attempt)
+        self._at(self._now + model.restart_s, self._by_driver, self._restarted, attempt.worker)
 
 
 def _cut(count: int, pieces: int) -> list[tuple[int, int]]:
@@ -322,6 +324,11 @@ def simulate(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Prints one JSON object for each number of workers."""
     options = _parser().parse_args(arguments)
+    if options.plot:
+        from ._plot import draw
+
+        draw(options.plot)
+        return 0
     for workers in options.workers:
         model = Model(
             workers=workers,
@@ -351,6 +358,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--slow", type=float, default=0.0, help="share of workers that are 10 times slower")
     parser.add_argument("--deaths", type=float, default=0.0, help="deaths of a worker in an hour")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plot", type=Path, metavar="DIR", help="make the pictures of docs/scale.md instead")
     return parser
 
 

@@ -8,7 +8,7 @@
 mod tree;
 mod walk;
 
-use fathom_walk::Errno;
+use fathom_walk::{Errno, FileType, Meta};
 use parquet::errors::ParquetError;
 
 use crate::Entry;
@@ -31,6 +31,34 @@ pub trait ReplayVisitor {
     fn needs_metadata(&self) -> bool {
         true
     }
+    /// Returns whether the visitor needs the metadata of directories.
+    fn needs_dir_metadata(&self) -> bool {
+        self.needs_metadata()
+    }
+    /// Returns whether the visitor needs the metadata column `name`, if it needs metadata. The
+    /// values of other columns are 0, or none.
+    fn needs_column(&self, name: &str) -> bool {
+        let _ = name;
+        true
+    }
+    /// Returns whether [`Self::accepts`] needs the metadata column `name`.
+    fn filters_by_column(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+    /// Returns whether the visitor wants an entry that is not a directory, by its type and by the
+    /// columns that it filters by. If no row of a row group is wanted, its other columns are not
+    /// read.
+    fn accepts(&self, file_type: FileType, meta: Option<&Meta>) -> bool {
+        let _ = (file_type, meta);
+        true
+    }
+    /// Returns whether the visitor may want entries at or below the directory `path`, other ones
+    /// than the directory itself.
+    fn reach(&self, path: &[u8]) -> ReplayReach {
+        let _ = path;
+        ReplayReach::All
+    }
     /// Returns whether the visitor needs the targets of symbolic links.
     fn needs_links(&self) -> bool {
         false
@@ -49,6 +77,17 @@ pub trait ReplayVisitor {
     fn should_continue(&mut self) -> bool {
         true
     }
+}
+
+/// The part of a subtree whose entries a visitor wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayReach {
+    /// Everything below the directory.
+    All,
+    /// A part, which depends on the names in the directory.
+    Some,
+    /// Nothing below the directory.
+    None,
 }
 
 /// Facts about an inventory that are known before its first entry.
@@ -111,7 +150,8 @@ pub struct ReplayEntry<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn replay(inventory: &Inventory, span: Span, visitor: impl ReplayVisitor) -> Result<(), Error> {
-    let tree = ReplayTree::read(inventory, span, visitor.needs_metadata())?;
+    let needs = |name: &str| visitor.needs_column(name);
+    let tree = ReplayTree::read(inventory, span, visitor.needs_dir_metadata().then_some(&needs))?;
     ReplayWalk::new(&tree, visitor).run(inventory, span)
 }
 

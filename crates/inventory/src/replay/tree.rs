@@ -42,8 +42,12 @@ struct ReplayDir {
 }
 
 impl ReplayTree {
-    /// Reads the directories in `span`, with their metadata if `needs_metadata`.
-    pub(crate) fn read(inventory: &Inventory, span: Span, needs_metadata: bool) -> Result<Self, Error> {
+    /// Reads the directories in `span`, with those columns of metadata that `needs_column` accepts.
+    pub(crate) fn read(
+        inventory: &Inventory,
+        span: Span,
+        needs_column: Option<&dyn Fn(&str) -> bool>,
+    ) -> Result<Self, Error> {
         let first = if span == Span::ALL { 1 } else { span.first };
         let mut tree = Self {
             first,
@@ -55,7 +59,7 @@ impl ReplayTree {
             tops: 0,
         };
         let mut rows =
-            TreeBuilder { span, needs_metadata, spans: Vec::new(), subtrees: SubtreeStack::default() };
+            TreeBuilder { span, needs_column, spans: Vec::new(), subtrees: SubtreeStack::default() };
         inventory.each(Table::Dirs, |group| rows.add(inventory, group, &mut tree))?;
         let whole = rows.subtrees.tops(first, tree.dirs.len(), span == Span::ALL);
         tree.tops = whole.ok_or_else(|| inventory.refused("its directories do not fit together"))?;
@@ -90,6 +94,11 @@ impl ReplayTree {
         (index < self.len()).then_some(index)
     }
 
+    /// Returns the number of the directory at `index`, which is at most the last number.
+    pub(super) fn number(&self, index: usize) -> i64 {
+        self.first.saturating_add(i64::try_from(index).unwrap_or(i64::MAX))
+    }
+
     /// Returns the index of the last directory below the one at `index`, or of itself.
     pub(super) fn last(&self, index: usize) -> usize {
         self.dirs[self.rows[index]].last
@@ -122,22 +131,26 @@ impl ReplayTree {
 }
 
 /// Reads and checks the rows of the directories.
-struct TreeBuilder {
+struct TreeBuilder<'a> {
     span: Span,
-    needs_metadata: bool,
+    /// Accepts the needed columns of metadata; `None` if no metadata is needed.
+    needs_column: Option<&'a dyn Fn(&str) -> bool>,
     /// The first and the last number at and below each directory.
     spans: Vec<(i64, i64)>,
     subtrees: SubtreeStack,
 }
 
-impl TreeBuilder {
+impl TreeBuilder<'_> {
     fn add(&mut self, inventory: &Inventory, group: &RowGroup<'_>, tree: &mut ReplayTree) -> Result<()> {
         let [ids, parents] = [group.numbers("dir_id")?, group.numbers("parent_id")?];
         let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
         let (paths, states) = (PathColumns::read(group)?, group.texts("state")?);
-        let metas = if self.needs_metadata { Some(MetaColumns::read(group)?) } else { None };
-        let errnos = if self.needs_metadata { Some(group.numbers("errno")?) } else { None };
+        let mut metas = self.needs_column.map(|_| MetaColumns::default());
+        if let (Some(metas), Some(needs)) = (&mut metas, self.needs_column) {
+            metas.load(group, needs)?;
+        }
+        let errnos = if self.needs_column.is_some() { Some(group.numbers("errno")?) } else { None };
         for row in (0..group.rows()).filter(|row| self.span.contains(ids.or_zero()[*row])) {
             let (id, span) = (ids.or_zero()[row], (pre.or_zero()[row], post.or_zero()[row]));
             let parent = parents.get(row).filter(|parent| self.span.contains(*parent));

@@ -5,7 +5,7 @@
 use parquet::errors::Result;
 
 use super::tree::{ReplayTree, is_name, is_path};
-use super::{ReplayEntry, ReplayHeader, ReplayVisitor, damaged};
+use super::{ReplayEntry, ReplayHeader, ReplayReach, ReplayVisitor, damaged};
 use crate::Entry;
 use crate::entry::type_of;
 use crate::store::{Error, Inventory, MetaColumns, RowGroup, Table, errno_of};
@@ -21,6 +21,8 @@ pub(super) struct ReplayWalk<'a, V> {
     /// Whether the inventory has operands that are not directories.
     has_operands: bool,
     path: OpenPath,
+    /// The directories whose entries the visitor may want, sorted.
+    wanted: Vec<Span>,
 }
 
 /// The directories that have been entered and not left.
@@ -68,7 +70,7 @@ impl OpenPath {
 
 impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
     pub(super) fn new(tree: &'a ReplayTree, visitor: V) -> Self {
-        Self { tree, visitor, next: 0, has_operands: false, path: OpenPath::default() }
+        Self { tree, visitor, next: 0, has_operands: false, path: OpenPath::default(), wanted: Vec::new() }
     }
 
     /// Visits everything in `span`.
@@ -82,6 +84,7 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
             optional_columns: manifest.optional_columns,
             scanned: manifest.end,
         });
+        self.wanted = wanted(self.tree, &self.visitor);
         inventory.each(Table::Entries, |group| self.group(group, span))?;
         let ended = self.enter_up_to(self.tree.len()).and_then(|()| {
             self.leave_down_to(0);
@@ -93,27 +96,45 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
 
     fn group(&mut self, group: &RowGroup<'_>, span: Span) -> Result<()> {
         let dir_id = group.numbers("dir_id")?;
-        if !dir_id.or_zero().iter().any(|dir_id| span.contains(*dir_id)) {
-            return Ok(());
+        let dir_ids = dir_id.or_zero();
+        let is_wanted = |dir_id: i64| span.contains(dir_id) && self.wants(dir_id);
+        let mut rows: Vec<_> = (0..group.rows()).filter(|row| is_wanted(dir_ids[*row])).collect();
+        if rows.is_empty() {
+            return self.pass(dir_ids, span);
         }
-        let [names, raw, types] = [group.texts("name")?, group.texts("name_raw")?, group.texts("type")?];
+        let types = group.texts("type")?;
+        let file_type = |row: usize| types.get(row).map_or(FileType::Unknown, type_of);
+        let mut metas = MetaColumns::default();
         let needs_metadata = self.visitor.needs_metadata();
-        let metas = if needs_metadata { Some(MetaColumns::read(group)?) } else { None };
+        if needs_metadata {
+            metas.load(group, |name| self.visitor.filters_by_column(name))?;
+        }
+        rows.retain(|row| self.visitor.accepts(file_type(*row), metas.get(*row).as_ref()));
+        if rows.is_empty() {
+            return self.pass(dir_ids, span);
+        }
+        let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
+        if needs_metadata {
+            metas.load(group, |name| self.visitor.needs_column(name))?;
+        }
         let errnos = if needs_metadata { Some(group.numbers("errno")?) } else { None };
         let links = if self.visitor.needs_links() {
             Some([group.texts("link_target")?, group.texts("link_raw")?])
         } else {
             None
         };
-        for row in (0..group.rows()).filter(|row| span.contains(dir_id.or_zero()[*row])) {
+        let mut done = 0;
+        for row in rows {
+            self.pass(&dir_ids[done..row], span)?;
+            done = row + 1;
             let name = raw.get(row).or(names.get(row)).unwrap_or_default();
-            self.seek(dir_id.or_zero()[row], name)?;
-            let file_type = types.get(row).map_or(FileType::Unknown, type_of);
-            let meta = metas.as_ref().and_then(|metas| metas.get(row));
+            self.seek(dir_ids[row], name)?;
+            let file_type = file_type(row);
+            let meta = metas.get(row);
             let link = links.as_ref().and_then(|[text, raw]| raw.get(row).or(text.get(row)));
             let errno = errnos.as_ref().and_then(|errnos| errnos.get(row));
             let errno = errno.map(|errno| errno_of(Some(errno)));
-            let optional_values = metas.as_ref().and_then(|metas| metas.optional_values(row));
+            let optional_values = metas.optional_values(row);
             let optional_values = optional_values.as_ref();
             self.visitor.entry(&ReplayEntry {
                 link,
@@ -122,7 +143,29 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
             });
             self.check_continue()?;
         }
+        self.pass(&dir_ids[done..], span)
+    }
+
+    /// Moves past rows that the visitor does not want, so that the order of the directories does
+    /// not depend on what it wants. The rows are those of the directories `dir_ids`.
+    fn pass(&mut self, dir_ids: &[i64], span: Span) -> Result<()> {
+        let mut last = None;
+        for dir_id in dir_ids.iter().copied().filter(|dir_id| span.contains(*dir_id)) {
+            if last != Some(dir_id) {
+                self.seek_dir(dir_id)?;
+                last = Some(dir_id);
+            }
+        }
         Ok(())
+    }
+
+    /// Returns whether the visitor may want entries of the directory `dir_id`. Number 0 stands for
+    /// the operands.
+    fn wants(&self, dir_id: i64) -> bool {
+        let after = self.wanted.partition_point(|span| span.first <= dir_id);
+        // A number that no directory has is refused when its row is read.
+        let is_known = self.tree.index_of(dir_id).is_some();
+        !is_known || after.checked_sub(1).is_some_and(|at| self.wanted[at].contains(dir_id))
     }
 
     /// Moves to the directory `dir_id`, for an entry of this name.
@@ -131,7 +174,12 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
         if !(if is_operand { is_path(name) } else { is_name(name) }) {
             return Err(damaged("an entry has an impossible name"));
         }
-        if !is_operand {
+        self.seek_dir(dir_id)
+    }
+
+    /// Moves to the directory `dir_id`, or out of all directories for operands.
+    fn seek_dir(&mut self, dir_id: i64) -> Result<()> {
+        if !(self.has_operands && dir_id == 0) {
             let index = self.tree.index_of(dir_id).ok_or_else(|| damaged("an entry is in no directory"))?;
             self.enter_up_to(index + 1)?;
             let at = self.path.open.binary_search_by_key(&index, |open| open.index);
@@ -183,4 +231,26 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
     fn check_continue(&mut self) -> Result<()> {
         if self.visitor.should_continue() { Ok(()) } else { Err(damaged("the replay was stopped")) }
     }
+}
+
+/// Returns the directories whose entries `visitor` may want, as sorted ranges of their numbers.
+fn wanted(tree: &ReplayTree, visitor: &impl ReplayVisitor) -> Vec<Span> {
+    let (mut found, mut path) = (Vec::new(), OpenPath::default());
+    let mut index = 0;
+    while index < tree.len() {
+        while let Some(open) = path.open.pop_if(|open| tree.last(open.index) < index) {
+            path.path.truncate(open.above);
+        }
+        path.push(index, tree.name(index));
+        let (here, last) = (tree.number(index), tree.number(tree.last(index)));
+        let reach = visitor.reach(&path.path);
+        match reach {
+            ReplayReach::All => found.push(Span { first: here, last }),
+            ReplayReach::Some => found.push(Span { first: here, last: here }),
+            ReplayReach::None => {}
+        }
+        // Only a part of the subtree needs a look at each directory in it.
+        index = if reach == ReplayReach::Some { index + 1 } else { tree.last(index) + 1 };
+    }
+    found
 }

@@ -41,6 +41,7 @@ fn options(budget: Duration, pieces: usize) -> UnitOptions {
     UnitOptions {
         budget,
         pieces,
+        slices: 3,
         slice_bytes: SLICE_BYTES,
         rate: None,
         in_flight_max: None,

@@ -20,9 +20,10 @@ pub const SLICE_BYTES: i64 = 2 << 20;
 pub struct UnitOptions {
     /// The time after which no more directories are entered.
     pub budget: Duration,
-    /// Most pieces that the rest is cut into, and most units that read one directory with very many
-    /// names.
+    /// Most pieces that the rest is cut into.
     pub pieces: usize,
+    /// Most units that read one directory with very many names.
+    pub slices: usize,
     /// Bytes of such a directory for each of those units.
     pub slice_bytes: i64,
     /// Most entries that are examined in a second.
@@ -97,7 +98,7 @@ impl UnitWorker {
             budget: options.budget,
             part: self.part.clone(),
             roots,
-            slices_max: u32::try_from(options.pieces).unwrap_or(u32::MAX),
+            slices_max: u32::try_from(options.slices).unwrap_or(u32::MAX),
             slice_bytes: options.slice_bytes,
         };
         let scanned = scan_unit(&scan, (cut, self.earlier.take()), &out, observer);

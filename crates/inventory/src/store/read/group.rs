@@ -1,6 +1,7 @@
 //! A row group: its columns, each of which is read when it is requested.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::{Buf, Bytes, buf};
 use parquet::basic::Encoding;
@@ -103,6 +104,7 @@ impl<'a> RowGroup<'a> {
     fn chunk(&self, meta: &ColumnChunkMetaData) -> Result<ColumnBytes> {
         let (start, count) = self.place(meta)?;
         let bytes = self.part.source.read(start, count)?;
+        self.part.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
         header::check(Cursor(&bytes))?;
         Ok(ColumnBytes { start, bytes })
     }

@@ -9,42 +9,51 @@ use super::group::RowGroup;
 use super::values::{NumberColumn, TextColumn};
 use crate::store::optional::{OptionalColumns, OptionalValues};
 
-/// The inode metadata of a row group.
+const NUMBERS: [&str; 8] = ["dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks"];
+const MICROS: [&str; 3] = ["atime", "mtime", "ctime"];
+const NANOS: [&str; 3] = ["atime_ns", "mtime_ns", "ctime_ns"];
+
+/// The inode metadata of a row group. Columns that have not been loaded are `None`.
+#[derive(Default)]
 pub(crate) struct MetaColumns {
-    /// Device, inode, mode, owner, group, link count, size, blocks.
-    numbers: [NumberColumn; 8],
+    /// The columns of [`NUMBERS`].
+    numbers: [Option<NumberColumn>; 8],
     /// Access, modification and change time.
-    micros: [NumberColumn; 3],
-    nanos: [NumberColumn; 3],
-    btime: NumberColumn,
-    attributes: TextColumn,
+    micros: [Option<NumberColumn>; 3],
+    nanos: [Option<NumberColumn>; 3],
+    btime: Option<NumberColumn>,
+    attributes: Option<TextColumn>,
     /// Project, names of extended attributes, and presence of an access control list, if the file
     /// has any of these columns.
     optional: Option<(NumberColumn, TextColumn, NumberColumn)>,
 }
 
 impl MetaColumns {
+    /// Reads all columns.
     pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
-        let column = |name: &str| group.numbers(name);
-        let has_more = OptionalColumns::NAMES.iter().any(|name| group.has_column(name));
-        let optional = || -> Result<_> { Ok((column("project")?, group.texts("xattrs")?, column("acl")?)) };
-        Ok(Self {
-            numbers: [
-                column("dev")?,
-                column("ino")?,
-                column("mode")?,
-                column("uid")?,
-                column("gid")?,
-                column("nlink")?,
-                column("size")?,
-                column("blocks")?,
-            ],
-            micros: [column("atime")?, column("mtime")?, column("ctime")?],
-            nanos: [column("atime_ns")?, column("mtime_ns")?, column("ctime_ns")?],
-            btime: column("btime")?,
-            attributes: group.texts("attributes")?,
-            optional: has_more.then(optional).transpose()?,
-        })
+        let mut columns = Self::default();
+        columns.load(group, |_| true)?;
+        Ok(columns)
+    }
+
+    /// Reads those columns that are needed and have not been read. `needs` is given the names of
+    /// columns. The mode is always read: a row without one has no metadata.
+    pub(crate) fn load(&mut self, group: &RowGroup<'_>, needs: impl Fn(&str) -> bool) -> Result<()> {
+        let numbers = NUMBERS.into_iter().zip(&mut self.numbers);
+        let times = MICROS.into_iter().zip(&mut self.micros).chain(NANOS.into_iter().zip(&mut self.nanos));
+        for (name, column) in numbers.chain(times).chain([("btime", &mut self.btime)]) {
+            if column.is_none() && (name == "mode" || needs(name)) {
+                *column = Some(group.numbers(name)?);
+            }
+        }
+        if self.attributes.is_none() && needs("attributes") {
+            self.attributes = Some(group.texts("attributes")?);
+        }
+        let is_needed = |name: &&str| needs(name) && group.has_column(name);
+        if self.optional.is_none() && OptionalColumns::NAMES.iter().any(is_needed) {
+            self.optional = Some((group.numbers("project")?, group.texts("xattrs")?, group.numbers("acl")?));
+        }
+        Ok(())
     }
 
     /// Returns the values of the optional columns of a row; `None` if the file has no optional
@@ -59,21 +68,24 @@ impl MetaColumns {
         })
     }
 
-    /// Returns the metadata of a row, if it is known.
+    /// Returns the metadata of a row, if it is known. Values of columns that have not been loaded
+    /// are 0.
     pub(crate) fn get(&self, row: usize) -> Option<Meta> {
-        let [dev, ino, mode, uid, gid, nlink, size, blocks] =
-            self.numbers.each_ref().map(|column| column.get(row));
-        let (dev, mode) = (dev?, mode?);
+        let value = |column: &Option<NumberColumn>| column.as_ref().and_then(|column| column.get(row));
+        let [dev, ino, mode, uid, gid, nlink, size, blocks] = self.numbers.each_ref().map(value);
+        let mode = mode?;
+        let dev = if self.numbers[0].is_some() { dev? } else { 0 };
         // The decoder has reduced columns of 32 bits to numbers that fit.
         let [mode, uid, gid] = [Some(mode), uid, gid].map(|number| number.unwrap_or_default() as u32);
         let [ino, nlink, blocks] =
             [ino, nlink, blocks].map(|number| number.unwrap_or_default().cast_unsigned());
         let time = |at: usize| {
-            let (micros, nanos) = (self.micros[at].or_zero()[row], self.nanos[at].or_zero()[row]);
-            stamp(micros, nanos)
+            let [micros, nanos] = [&self.micros[at], &self.nanos[at]].map(value);
+            stamp(micros.unwrap_or_default(), nanos.unwrap_or_default())
         };
-        let btime = self.btime.get(row).map(|micros| stamp(micros, 0));
-        let attributes = self.attributes.get(row).and_then(Attributes::from_text);
+        let btime = value(&self.btime).map(|micros| stamp(micros, 0));
+        let attributes = self.attributes.as_ref().and_then(|column| column.get(row));
+        let attributes = attributes.and_then(Attributes::from_text);
         let optional = [(Fields::BIRTH, btime.is_some()), (Fields::ATTRIBUTES, attributes.is_some())];
         let known = optional.into_iter().filter(|(_, is_known)| *is_known);
         Some(Meta {

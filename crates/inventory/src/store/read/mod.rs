@@ -27,11 +27,12 @@ mod metas;
 mod paths;
 mod rows;
 mod table_file;
+mod table_rows;
 mod values;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::column::ColumnSpec;
 use super::dirs::DirsBuffer;
@@ -49,6 +50,7 @@ pub(crate) use group::RowGroup;
 pub(crate) use metas::MetaColumns;
 pub(crate) use paths::{PathColumns, TREE_PATH_BYTES_MAX};
 pub(crate) use rows::{EntryColumns, errno_of};
+pub use table_rows::{TableRows, ValueKind};
 pub(crate) use values::{NumberColumn, TextColumn};
 
 /// A table of an inventory.
@@ -120,6 +122,7 @@ pub struct Inventory {
     manifest: Manifest,
     /// For each file, whether its hash has been verified.
     verified: Vec<AtomicBool>,
+    bytes_read: AtomicU64,
     long_paths: OnceLock<LongPaths>,
 }
 
@@ -140,13 +143,57 @@ impl Inventory {
             ));
         }
         let verified = manifest.files.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { directory: directory.to_owned(), manifest, verified, long_paths: OnceLock::new() })
+        Ok(Self {
+            directory: directory.to_owned(),
+            manifest,
+            verified,
+            bytes_read: AtomicU64::new(0),
+            long_paths: OnceLock::new(),
+        })
     }
 
     /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Returns the compressed bytes of the columns that have been read so far, in the order of the
+    /// rows. Comparing hashes does not count.
+    ///
+    /// ```
+    /// use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
+    /// use fathom_inventory::store::{DirState, Inventory};
+    /// use fathom_inventory::usage::Span;
+    ///
+    /// /// Looks at names, or at names and sizes.
+    /// struct Names(bool);
+    ///
+    /// impl ReplayVisitor for Names {
+    ///     fn needs_metadata(&self) -> bool {
+    ///         self.0
+    ///     }
+    ///     fn needs_column(&self, name: &str) -> bool {
+    ///         name == "size"
+    ///     }
+    ///     fn entry(&mut self, _item: &ReplayEntry<'_>) {}
+    ///     fn enter(&mut self, _item: &ReplayEntry<'_>, _state: DirState) {}
+    /// }
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let out = temp.path().join("src.inv");
+    /// # use fathom_inventory::scan::{Scan, scan};
+    /// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+    /// let inventory = Inventory::open(&out)?;
+    /// replay(&inventory, Span::ALL, Names(false))?;
+    /// let names = inventory.bytes_read();
+    /// replay(&inventory, Span::ALL, Names(true))?;
+    /// assert!(inventory.bytes_read() > 2 * names);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
     }
 
     /// Returns whether its tables have the column `column` of inode metadata.
@@ -266,7 +313,11 @@ impl Inventory {
         mut with: impl FnMut(&RowGroup<'_>) -> parquet::errors::Result<()>,
     ) -> Result<(), Error> {
         for at in self.files_of(table) {
-            let read = self.part(at, table).and_then(|part| part.each(&mut with));
+            let read = self.part(at, table).and_then(|part| {
+                let ended = part.each(&mut with);
+                self.bytes_read.fetch_add(part.bytes_read.into_inner(), Ordering::Relaxed);
+                ended
+            });
             let path = || self.directory.join(&self.manifest.files[at].name);
             read.map_err(|error| Error::new(Op::Read, &path(), error))?;
         }

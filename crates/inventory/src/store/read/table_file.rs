@@ -4,6 +4,7 @@ use std::fs::File;
 use std::hash::Hasher;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use parquet::errors::Result;
@@ -73,6 +74,8 @@ pub(crate) struct TableFile {
     /// The columns of the table, in the order of `specs`.
     pub(super) columns: Vec<FileColumn>,
     footer: ParquetMetaData,
+    /// The bytes of columns that have been read.
+    pub(super) bytes_read: AtomicU64,
 }
 
 impl TableFile {
@@ -110,7 +113,7 @@ impl TableFile {
             Ok(FileColumn { place, nullable })
         };
         let columns = specs.iter().map(find).collect::<Result<_>>()?;
-        Ok(Self { source, bytes, specs, columns, footer })
+        Ok(Self { source, bytes, specs, columns, footer, bytes_read: AtomicU64::new(0) })
     }
 
     /// Checks that readers accept every row group, without reading it.

@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Measures the Python package against fsspec, the standard library and the command, and writes a run
+directory.
+
+Owns the cases, their requirements, and the measurement: arms in Python are processes that stay, so
+that the start of an interpreter is not measured. python_arms.py has the arms, corpora.py the trees.
+Requires an otherwise idle machine.
+"""
+
+import argparse
+import contextlib
+import csv
+import json
+import os
+import random
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import corpora
+from runner import build, machine, report, stats
+from runner.main import run_directory, scrubbed
+
+HERE = Path(__file__).resolve().parent
+COMMANDS = {
+    "fathom du -s": (["du", "-s", "-B1", "TREE"], lambda out: int(out.split()[0])),
+    "fathom list --order any": (["list", "--order", "any", "TREE"], lambda out: out.count(b"\n") - 1),
+    "fathom scan": (["scan", "-o", "OUT", "TREE"], lambda out: None),
+}
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """An upper bound of what `ours` takes, as a share of `reference`, or in seconds without one."""
+
+    text: str
+    ours: str
+    measure: str  # cpu_s or seconds
+    limit: float
+    reference: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A tree, the arms that run on it in turn, and those of them whose answers must be equal."""
+
+    name: str
+    title: str
+    corpus: str
+    arms: tuple
+    same: tuple  # groups of arms with equal answers
+    requirements: tuple
+
+
+CASES = (
+    Case(
+        "du",
+        "the usage of 204 k entries",
+        "fifth",
+        ("fsspec du", "our du", "ff.du"),
+        # fsspec counts a file once for each of its names.
+        (("fsspec du", "our du"),),
+        (Requirement("ff.du: an eighth of the CPU of fsspec's du", "ff.du", "cpu_s", 1 / 8, "fsspec du"),),
+    ),
+    Case(
+        "list",
+        "path, size and time of 204 k entries",
+        "fifth",
+        ("scandir + stat to Polars", "scandir + stat", "ff.list to Polars", "ff.list, first batch"),
+        (("scandir + stat to Polars", "scandir + stat", "ff.list to Polars"),),
+        (
+            *(
+                Requirement(f"ff.list to Polars: a third of the CPU of {other}", "ff.list to Polars", "cpu_s", 1 / 3, other)
+                for other in ("scandir + stat to Polars", "scandir + stat")
+            ),
+            Requirement("ff.list: the first batch within 20 ms", "ff.list, first batch", "seconds", 0.02),
+        ),
+    ),
+    Case(
+        "find",
+        "find(detail=True) of 204 k entries",
+        "fifth",
+        ("fsspec find", "our find"),
+        (("fsspec find", "our find"),),
+        (Requirement("our find: a third of the CPU of fsspec's", "our find", "cpu_s", 1 / 3, "fsspec find"),),
+    ),
+    *(
+        Case(
+            f"{name}-overhead",
+            f"{ours} and {command} of 1.02 M entries",
+            "small",
+            (command, ours),
+            ((command, ours),) if name != "scan" else (),
+            (
+                Requirement(f"{ours}: within 1.1 of the time of {command}", ours, "seconds", 1.1, command),
+                Requirement(f"{ours}: within 1.1 of the CPU of {command}", ours, "cpu_s", 1.1, command),
+            ),
+        )
+        for name, ours, command in (
+            ("du", "ff.du, bytes", "fathom du -s"),
+            ("list", "ff.list", "fathom list --order any"),
+            ("scan", "ff.scan", "fathom scan"),
+        )
+    ),
+)
+
+
+class Failure(Exception):
+    """The reason why a case is not measured."""
+
+
+class PythonArm:
+    """A process that runs an arm of python_arms.py when it is asked."""
+
+    def __init__(self, options, name, tree):
+        command = [str(options.python), "-B", str(HERE / "python_arms.py"), name, str(tree)]
+        environment = {**os.environ, "PYTHONPATH": str(options.package)}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.name, self.process = name, subprocess.Popen(command, env=environment, **pipes)
+
+    def run(self, out, answer):
+        self.process.stdin.write(json.dumps({"out": str(out), "answer": answer}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise Failure(f"{self.name} ended with status {self.process.wait()}")
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class CommandArm:
+    """A command, which starts anew each time and whose output is read."""
+
+    def __init__(self, options, name, tree):
+        words, self.answer = COMMANDS[name]
+        self.name, self.timed = name, build.compile_c("timed")
+        self.command = [str(options.fathom), *words]
+        self.tree = str(tree)
+
+    def run(self, out, answer):
+        command = [{"TREE": self.tree, "OUT": str(out)}.get(word, word) for word in self.command]
+        if answer:
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+            return {"answer": self.answer(done.stdout)}
+        done = subprocess.run([self.timed, "--drain", *command], check=True, stdout=subprocess.PIPE)
+        seconds, user, system, _, code, _ = done.stdout.split()
+        if int(code) != 0:
+            raise Failure(f"{self.name} ended with status {int(code)}")
+        return {"seconds": float(seconds), "cpu_s": float(user) + float(system)}
+
+    def close(self):
+        pass
+
+
+def measure(case, options, rng):
+    """Returns arm -> block -> what it took."""
+    tree = corpora.corpus(case.corpus)
+    samples = {name: {} for name in case.arms}
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=corpora.ROOT)))
+        arms = [(CommandArm if name in COMMANDS else PythonArm)(options, name, tree) for name in case.arms]
+        for arm in arms:
+            stack.callback(arm.close)
+
+        def run(arm, answer):
+            try:
+                return arm.run(scratch / "out", answer)
+            finally:
+                shutil.rmtree(scratch / "out", ignore_errors=True)
+
+        answers = {arm.name: run(arm, True)["answer"] for arm in arms}
+        for names in case.same:
+            if len({json.dumps(answers[name]) for name in names}) > 1:
+                raise Failure(f"the answers differ: {', '.join(f'{name} {answers[name]}' for name in names)}")
+        for block in range(options.blocks):
+            rng.shuffle(arms)
+            log(f"{case.name}: block {block + 1} of {options.blocks}")
+            for arm in arms:
+                samples[arm.name][block] = run(arm, False)
+    return samples
+
+
+def median(samples, measure):
+    return statistics.median(took[measure] for took in samples.values())
+
+
+def verdict(requirement, samples, rng):
+    """Returns the row of a requirement: what is needed, what was measured, the outcome."""
+    ours = {block: took[requirement.measure] for block, took in samples[requirement.ours].items()}
+    if requirement.reference is None:
+        middle, low, high = (1000 * value for value in stats.interval(list(ours.values()), rng))
+        limit, text = 1000 * requirement.limit, f"{middle:.1f} ms [{low:.1f}, {high:.1f}]"
+    else:
+        theirs = {block: took[requirement.measure] for block, took in samples[requirement.reference].items()}
+        ratio = stats.ratio_of(ours, theirs, rng)
+        middle, low, high, limit = ratio.value, ratio.low, ratio.high, requirement.limit
+        text = f"{middle:.3f} [{low:.3f}, {high:.3f}]"
+    crosses = " (interval crosses)" if low <= limit <= high else ""
+    return [requirement.text, text, ("PASS" if middle <= limit else "FAIL") + crosses]
+
+
+def tables(measured, rng):
+    """Returns the report as Markdown."""
+    needed = [verdict(one, samples, rng) for case, samples in measured for one in case.requirements]
+    parts = [report.markdown(["needed", "measured", "outcome"], needed, numbers=False)]
+    for case, samples in measured:
+        rows = []
+        for name in case.arms:
+            seconds, cpu = (median(samples[name], measure) for measure in ("seconds", "cpu_s"))
+            rows.append([name, str(len(samples[name])), f"{1000 * seconds:.1f}", f"{1000 * cpu:.1f}"])
+        table = report.markdown(["arm", "runs", "median ms", "median CPU ms"], rows)
+        parts.append(f"### {case.title}\n\n{table}")
+    return "\n".join(parts)
+
+
+def write(directory, measured, text, seed, options):
+    """Writes README.md and raw.csv."""
+    directory.mkdir(parents=True)
+    with open(directory / "raw.csv", "w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["case", "arm", "block", "seconds", "cpu_s"])
+        for case, samples in measured:
+            for name, blocks in samples.items():
+                rows.writerows([case.name, name, at, took["seconds"], took["cpu_s"]] for at, took in blocks.items())
+    trees = {case.corpus: corpora.facts_of(case.corpus) for case, _ in measured}
+    listed = {
+        **machine.facts(corpora.ROOT),
+        "load at the end": f"{os.getloadavg()[0]:.1f}",
+        "Python": build.first_line([str(options.python), "--version"]),
+        **{module: version(options, module) for module in ("fsspec", "polars")},
+        "fathom": build.first_line([str(options.fathom), "--version"]),
+        **{f"tree `{name}`": f"{facts['entries']:,} entries; {facts['origin']}" for name, facts in trees.items()},
+    }
+    command = f"python3 benches/python.py {shlex.join(scrubbed(sys.argv[1:]))}".rstrip()
+    sections = [
+        "# The Python package against fsspec, the standard library and the command\n",
+        f"    {command}\n",
+        report.markdown(["what", "which"], [[label, value] for label, value in listed.items()], numbers=False),
+        METHOD.format(seed=seed),
+        "## Needed and measured\n",
+        text,
+    ]
+    (directory / "README.md").write_text("\n".join(sections))
+
+
+METHOD = """\
+Caches are warm. Each arm in Python is a process that has imported its modules and run once, whose result was compared:
+paths, sizes and times, or all fields, must be equal to the last bit; totals must be equal where both count every name.
+A command starts anew for each run, and its output is read from a pipe. Then come blocks: in each, every arm of a case
+runs once, in an order shuffled with seed {seed}. CPU time is that of the whole process during the call. Ratios are
+medians of those within blocks, in brackets with their 95 % bootstrap interval.
+"""
+
+
+def version(options, module):
+    return build.first_line([str(options.python), "-c", f"import {module}; print({module}.__version__)"])
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    known = [case.name for case in CASES]
+    parser.add_argument("--cases", help=f"which, separated by commas, of {', '.join(known)}")
+    parser.add_argument("--blocks", type=int, default=10, help="how often every arm runs (default: 10)")
+    parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
+    parser.add_argument("--module", type=Path, default=build.REPOSITORY / "target/python/release/lib_fathomfs.so")
+    parser.add_argument("--python", type=Path, default=build.REPOSITORY / "target/python-env/bin/python3")
+    parser.add_argument("--seed", type=int, help="of the order and the intervals (default: random, and printed)")
+    parser.add_argument("--out", type=Path, help="the run directory (default: benches/runs/DATE-KIND-python)")
+    options = parser.parse_args()
+    unknown = sorted(set((options.cases or known[0]).split(",")) - set(known))
+    if unknown:
+        parser.error(f"no case '{unknown[0]}': choose from {', '.join(known)}")
+    for path in (options.fathom, options.module, options.python):
+        if not path.exists():
+            parser.error(f"no '{path}': build it with 'make bench-python'")
+    return options
+
+
+def main():
+    options = parse_arguments()
+    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    rng = random.Random(seed)
+    log(f"seed {seed}")
+    wanted = options.cases.split(",") if options.cases else [case.name for case in CASES]
+    measured = []
+    with tempfile.TemporaryDirectory(prefix="fathom-bench-") as package:
+        # The package with the optimised module, whatever the environment has installed.
+        shutil.copytree(build.REPOSITORY / "python/fathomfs", Path(package, "fathomfs"), ignore=shutil.ignore_patterns("*.so"))
+        shutil.copy(options.module, Path(package, "fathomfs", "_fathomfs.abi3.so"))
+        options.package = package
+        for case in (case for case in CASES if case.name in wanted):
+            try:
+                measured.append((case, measure(case, options, rng)))
+            except (Failure, OSError, subprocess.SubprocessError) as failure:
+                log(f"{case.name}: not measured: {failure}")
+    text = tables(measured, rng)
+    print(text)
+    directory = options.out or run_directory("-python")
+    write(directory, measured, text, seed, options)
+    log(f"wrote {os.path.relpath(directory)}")
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

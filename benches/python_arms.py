@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""One arm of `python.py`, as a process: runs once for each line on standard input, and prints what
+it took as JSON.
+
+Owns what is timed, and the answer of each arm. An answer is made of the result after the timing. The
+first run also imports modules, so it is not to be counted.
+"""
+
+import sys
+
+# Modules of benches/ have names of the standard library's builtins.
+sys.path.pop(0)
+
+import gc
+import hashlib
+import json
+import os
+import time
+
+
+def scandir_stat(tree, _out):
+    """Path, size and time of every entry as columns, with the standard library."""
+    paths, sizes, times, pending = [], [], [], [tree]
+    while pending:
+        with os.scandir(pending.pop()) as inside:
+            for entry in inside:
+                meta = entry.stat(follow_symlinks=False)
+                paths.append(entry.path)
+                sizes.append(meta.st_size)
+                times.append(meta.st_mtime_ns)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return paths, sizes, times
+
+
+def scandir_to_polars(tree, out):
+    """The same columns as a DataFrame."""
+    import polars
+
+    path, size, mtime = scandir_stat(tree, out)
+    frame = polars.DataFrame({"path": path, "size": size, "mtime": mtime})
+    return frame.with_columns(polars.from_epoch("mtime", "ns").dt.cast_time_unit("us").dt.replace_time_zone("UTC"))
+
+
+def to_polars(tree, _out):
+    """The same DataFrame."""
+    import fathomfs
+    import polars
+
+    return polars.DataFrame(fathomfs.list(tree, columns=["path", "size", "mtime"]))
+
+
+def first_batch(tree, _out):
+    """The first entries, after which the walk ends."""
+    import fathomfs
+
+    with fathomfs.list(tree, columns=["path", "size", "mtime"]) as entries:
+        return next(entries)
+
+
+def fsspec_local():
+    from fsspec.implementations.local import LocalFileSystem
+
+    return LocalFileSystem()
+
+
+def our_local():
+    from fathomfs.fsspec import LocalFileSystem
+
+    return LocalFileSystem()
+
+
+def fathom_du(tree, _out):
+    import fathomfs
+
+    return fathomfs.du(tree)
+
+
+def fathom_list(tree, _out):
+    import fathomfs
+
+    return sum(len(batch) for batch in fathomfs.list(tree, columns=["path"]))
+
+
+def fathom_scan(tree, out):
+    import fathomfs
+
+    return fathomfs.scan(tree, out)
+
+
+def paths_answer(rows):
+    """Returns the number of rows and a hash of them in order."""
+    digest = hashlib.sha256()
+    count = 0
+    for row in sorted(rows):
+        digest.update(repr(row).encode())
+        count += 1
+    return [count, digest.hexdigest()[:16]]
+
+
+def frame_answer(frame):
+    return paths_answer(zip(frame["path"], frame["size"], frame["mtime"].dt.epoch("us")))
+
+
+def columns_answer(columns):
+    paths, sizes, times = columns
+    return paths_answer(zip(paths, sizes, (time // 1000 for time in times)))
+
+
+def infos_answer(infos):
+    return paths_answer((name, *sorted(info.items())) for name, info in infos.items())
+
+
+# name -> (what is timed, answer of its result)
+ARMS = {
+    "fsspec du": (lambda tree, _: fsspec_local().du(tree), lambda total: total),
+    "ff.du": (fathom_du, lambda usage: usage.apparent),
+    "ff.du, bytes": (fathom_du, lambda usage: usage.bytes),
+    "our du": (lambda tree, _: our_local().du(tree), lambda total: total),
+    "scandir + stat": (scandir_stat, columns_answer),
+    "scandir + stat to Polars": (scandir_to_polars, frame_answer),
+    "ff.list to Polars": (to_polars, frame_answer),
+    "ff.list, first batch": (first_batch, lambda batch: len(batch) > 0),
+    "fsspec find": (lambda tree, _: fsspec_local().find(tree, detail=True), infos_answer),
+    "our find": (lambda tree, _: our_local().find(tree, detail=True), infos_answer),
+    "ff.list": (fathom_list, lambda rows: rows),
+    "ff.scan": (fathom_scan, lambda inventory: len(inventory)),
+}
+
+
+def main():
+    name, tree = sys.argv[1:]
+    run, answer = ARMS[name]
+    for line in sys.stdin:
+        options = json.loads(line)
+        gc.collect()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        result = run(tree, options["out"])
+        took = {"seconds": time.perf_counter() - begin, "cpu_s": time.process_time() - begin_cpu}
+        if options["answer"]:
+            took["answer"] = answer(result)
+        del result
+        print(json.dumps(took), flush=True)
+
+
+if __name__ == "__main__":
+    main()
