@@ -48,7 +48,7 @@ class Engine(Protocol):
 
     @property
     def spare(self) -> int:
-        """The number of tasks that may wait in the engine, so that a cluster sees that it may grow."""
+        """The number of tasks that may wait in the engine, so that a cluster knows to grow."""
         ...
 
     def slots(self) -> int:
