@@ -262,9 +262,10 @@ class Driver:
         self._rate_sent -= assignment.rate or 0
         self._in_flight_sent -= assignment.in_flight or 0
         outcome = end.outcome
-        if outcome["kind"] == "won":
+        record = outcome.get("record")
+        if record is not None:
             self._refusals = 0
-            self._settle(end.unit, outcome["record"])
+            self._settle(end.unit, record)
             return
         # Whatever the engine says: a worker may have died after its record was published.
         record = _commit.read_record(self._part, end.unit)
@@ -274,7 +275,7 @@ class Driver:
             self._refuse(assignment, outcome)
         elif outcome["kind"] == "storage":
             self._coordinator.returned(end.unit, assignment.attempt)
-            self._error = FathomError(outcome["errno"], outcome["message"])
+            self._error = FathomError(outcome.get("errno", 0), outcome.get("message", ""))
         else:
             self._lose(assignment, outcome)
 
@@ -292,10 +293,10 @@ class Driver:
         host = outcome.get("host", "")
         if host not in self._refused_hosts:
             self._refused_hosts.add(host)
-            self._warn(f"cannot use the worker on '{host}': {outcome['message']}")
+            self._warn(f"cannot use the worker on '{host}': {outcome.get('message', '')}")
         self._refusals += 1
         if self._refusals > REFUSALS_PER_WORKER * max(1, self._engine.slots()):
-            self._error = EngineError(f"no worker sees what is to be scanned: {outcome['message']}")
+            self._error = EngineError(f"no worker sees what is to be scanned: {outcome.get('message', '')}")
 
     def _lose(self, assignment: Assignment, outcome: Outcome) -> None:
         """Counts a death, and writes the record of a unit that has killed too many workers."""
@@ -308,8 +309,8 @@ class Driver:
             self._cluster.record_split(*operands, [*decision.pieces])
         else:
             assert isinstance(decision, Failure)
-            self._warn(f"cannot scan unit '{unit.id}': {outcome['message']}")
-            self._cluster.record_failed(*operands, outcome["message"])
+            self._warn(f"cannot scan unit '{unit.id}': {outcome.get('message', '')}")
+            self._cluster.record_failed(*operands, outcome.get("message", ""))
         _commit.publish(self._part, unit.id, -1)
         record = _commit.read_record(self._part, unit.id)
         assert record is not None

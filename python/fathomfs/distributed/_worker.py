@@ -41,13 +41,16 @@ class Task(TypedDict):
     io: str
 
 
-class Outcome(TypedDict, total=False):
-    """The end of an attempt, as it comes back from a worker; JSON can hold it."""
-
+class _Kind(TypedDict):
     #: ``won``: this attempt's record is published. ``beaten``: another one's is. ``refused``: this
     #: worker sees other filesystems. ``storage``: the inventory cannot be written. ``error``: the
     #: unit failed. ``lost``: the worker has died.
     kind: Literal["won", "beaten", "refused", "storage", "error", "lost"]
+
+
+class Outcome(_Kind, total=False):
+    """The end of an attempt, as it comes back from a worker; JSON can hold it."""
+
     #: The keys of the record that the driver needs, if the attempt has won.
     record: _commit.Record
     host: str

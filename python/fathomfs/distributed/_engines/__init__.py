@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ..._errors import FathomError
 from .._worker import Outcome, Task
@@ -75,8 +75,7 @@ def open_engine(executor: Any, *, workers: int | None, threads: int | None, opti
     if executor is None:
         return _processes(workers, threads, options)
     if hasattr(executor, "poll") and hasattr(executor, "slots"):
-        engine: Engine = executor
-        return engine
+        return cast(Engine, executor)
     if isinstance(executor, Executor):
         from .mpi import Futures
 

@@ -26,7 +26,8 @@ class Dask:
                 n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
             )
         if isinstance(target, distributed.Client):
-            if target.asynchronous:
+            client: Any = target
+            if client.asynchronous:
                 raise TypeError("an asynchronous client cannot run a scan: pass Client(address)")
         else:
             self._own = distributed.Client(self._cluster or target)
