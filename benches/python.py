@@ -89,6 +89,22 @@ CASES = (
         (("fsspec find", "our find"),),
         (Requirement("our find: a third of the CPU of fsspec's", "our find", "cpu_s", 1 / 3, "fsspec find"),),
     ),
+    Case(
+        "cluster",
+        "the scan of 1.02 M entries by two processes of a Dask cluster here",
+        "small",
+        ("ff.scan, 2 threads", "distributed.scan, 2 processes"),
+        (("ff.scan, 2 threads", "distributed.scan, 2 processes"),),
+        (
+            Requirement(
+                "two processes: 0.8 of the rate of two threads",
+                "distributed.scan, 2 processes",
+                "seconds",
+                1 / 0.8,
+                "ff.scan, 2 threads",
+            ),
+        ),
+    ),
     *(
         Case(
             f"{name}-overhead",

@@ -8,8 +8,10 @@ first run also imports modules, so it is not to be counted.
 
 import sys
 
-# Modules of benches/ have names of the standard library's builtins.
-sys.path.pop(0)
+# Modules of benches/ have names of the standard library's builtins. Workers of a cluster import this
+# file, too, with another path.
+if __name__ == "__main__":
+    sys.path.pop(0)
 
 import gc
 import hashlib
@@ -88,6 +90,23 @@ def fathom_scan(tree, out):
     return fathomfs.scan(tree, out)
 
 
+def fathom_scan_of_two(tree, out):
+    import fathomfs
+
+    return fathomfs.scan(tree, out, threads=2)
+
+
+def cluster_scan(tree, out):
+    """The scan by two processes of a cluster of Dask, which stays from run to run."""
+    import distributed
+    import fathomfs.distributed
+
+    if not CLIENTS:
+        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+        CLIENTS.append(distributed.Client(cluster))
+    return fathomfs.distributed.scan(tree, out, executor=CLIENTS[0], threads=1)
+
+
 def paths_answer(rows):
     """Returns the number of rows and a hash of them in order."""
     digest = hashlib.sha256()
@@ -111,6 +130,9 @@ def infos_answer(infos):
     return paths_answer((name, *sorted(info.items())) for name, info in infos.items())
 
 
+# The client of the cluster, once there is one.
+CLIENTS = []
+
 # name -> (what is timed, answer of its result)
 ARMS = {
     "fsspec du": (lambda tree, _: fsspec_local().du(tree), lambda total: total),
@@ -125,6 +147,8 @@ ARMS = {
     "our find": (lambda tree, _: our_local().find(tree, detail=True), infos_answer),
     "ff.list": (fathom_list, lambda rows: rows),
     "ff.scan": (fathom_scan, lambda inventory: len(inventory)),
+    "ff.scan, 2 threads": (fathom_scan_of_two, lambda inventory: len(inventory)),
+    "distributed.scan, 2 processes": (cluster_scan, lambda inventory: len(inventory)),
 }
 
 
