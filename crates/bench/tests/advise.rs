@@ -201,7 +201,8 @@ fn what_a_prediction_rules_out_is_not_measured() {
     assert_eq!(samples(&cold.cell, "async_seq"), None);
     // Three blocks of the first round, and three of the second for an unbeaten arm.
     assert_eq!(samples(&cold.cell, "32_threads"), Some(6));
-    assert_eq!(samples(&cold.cell, "8_threads"), None, "no rival of 32");
+    assert_eq!(samples(&cold.cell, "8_threads"), Some(3), "beaten in the first round");
+    assert_eq!(samples(&cold.cell, "2_threads"), None, "no rival of 32");
 }
 
 #[test]
