@@ -12,6 +12,8 @@ from . import End, EngineError
 
 #: The time between two looks at the workers of the cluster, in seconds.
 LOOK_S = 0.5
+#: The longest wait for the outcome of a finished task, in seconds: its worker may have died since.
+GATHER_S = 5.0
 
 
 class Dask:
@@ -84,10 +86,16 @@ class Dask:
         if task is None:
             return []
         self._check()
+        error: BaseException | None = None
         if future.status == "finished":
-            return [End.of(task, future.result())]
+            try:
+                return [End.of(task, future.result(timeout=GATHER_S))]
+            except Exception as lost:
+                # The outcome went with its worker. The driver looks for the record.
+                return [End.lost(task, f"the outcome was lost: {type(lost).__name__}: {lost}")]
         # KilledWorker: too many workers have died of it. Cancelled: somebody has restarted workers.
-        error = future.exception() if future.status == "error" else None
+        if future.status == "error":
+            error = future.exception()
         if error is not None and not _is_death(error):
             raise EngineError(f"cannot run a unit on Dask: {type(error).__name__}: {error}")
         return [End.lost(task, f"the worker of Dask was lost: {error or future.status}")]
