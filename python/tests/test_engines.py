@@ -143,8 +143,8 @@ class Ray(ClusterTest):
         cluster.wait_for_nodes()
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
         self.addCleanup(ray.shutdown)
-        # One death: Ray also reports attempts as lost that it gave to the dead worker and never began,
-        # and a unit that was lost three times is given up.
+        # One death: after several, Ray has reported more attempts as lost than workers were killed, and
+        # a unit that was lost three times is given up.
         self.fault("after-write", "kill", after=2)
         seen = set()
         inventory = self.scan(executor="ray", workers=None, warn=print, progress=lambda progress: seen.add(progress.workers))
