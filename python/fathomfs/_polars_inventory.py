@@ -9,7 +9,6 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from . import _fathomfs
-from ._fathomfs import EntryStream
 from ._inventory import Inventory
 from ._walk import StrOrBytesPath
 from ._where import Where
@@ -32,7 +31,7 @@ def scan_inventory(
     ['path']
     """
     # The module with the translation of predicates imports this one.
-    from .polars import SCHEMA, where_of
+    from .polars import SCHEMA, limited, pushed_down
 
     if not isinstance(inventory, Inventory):
         inventory = Inventory(_fathomfs.open_inventory(os.fsencode(inventory)))
@@ -41,28 +40,10 @@ def scan_inventory(
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = where or Where()
-        residual = predicate
-        # Polars counts n_rows before the predicate, so no row may then be left out here.
-        if predicate is not None and n_rows is None:
-            wanted, is_exact = where_of(predicate, wanted)
-            residual = None if is_exact else predicate
         columns = [*SCHEMA] if columns is None else columns
-        needed = {*columns, *(residual.meta.root_names() if residual is not None else ())}
-        read = [name for name in SCHEMA if name in needed] or ["type"]
+        read, wanted, residual = pushed_down(columns, predicate, n_rows, where or Where())
         with opened.entries(columns=read, where=wanted, below=below) as stream:
-            for frame in _limited(stream, n_rows):
+            for frame in limited(stream, n_rows):
                 yield (frame if residual is None else frame.filter(residual)).select(columns)
 
     return register_io_source(source, schema=SCHEMA)
-
-
-def _limited(stream: EntryStream, n_rows: int | None) -> Iterator[pl.DataFrame]:
-    left = n_rows
-    for batch in stream:
-        frame = pl.DataFrame(batch)
-        yield frame if left is None else frame.head(left)
-        if left is not None:
-            left -= len(frame)
-            if left <= 0:
-                return

@@ -87,19 +87,12 @@ def scan_tree(
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = where or Where()
-        residual = predicate
-        # Polars counts n_rows before the predicate, so the walk must then not leave out any row.
-        if predicate is not None and n_rows is None:
-            pushed, is_exact = where_of(predicate, wanted)
-            wanted, residual = pushed, None if is_exact else predicate
         columns = [*SCHEMA] if columns is None else columns
-        needed = {*columns, *(residual.meta.root_names() if residual is not None else ())}
-        read = [name for name in SCHEMA if name in needed] or ["type"]
+        read, wanted, residual = pushed_down(columns, predicate, n_rows, where or Where())
         stream = _fathomfs.list(root, read, wanted.conditions(), *options)
         with stream:
             found = 0
-            for frame in _limited(stream, n_rows):
+            for frame in limited(stream, n_rows):
                 found += len(frame)
                 yield (frame if residual is None else frame.filter(residual)).select(columns)
         if n_rows is None or found < n_rows:
@@ -121,7 +114,7 @@ def lazy(stream: _fathomfs.EntryStream) -> pl.LazyFrame:
             raise ValueError("the entries were taken before")
         taken = True
         with stream:
-            for frame in _limited(stream, n_rows):
+            for frame in limited(stream, n_rows):
                 frame = frame if predicate is None else frame.filter(predicate)
                 yield frame if columns is None else frame.select(columns)
 
@@ -250,7 +243,21 @@ def _prefixed(where: Where, text: Any) -> tuple[Where, bool]:
     return where, old.startswith(new) and known == text
 
 
-def _limited(stream: _fathomfs.EntryStream, n_rows: int | None) -> Iterator[pl.DataFrame]:
+def pushed_down(
+    columns: list[str], predicate: pl.Expr | None, n_rows: int | None, where: Where
+) -> tuple[list[str], Where, pl.Expr | None]:
+    """The columns to read, the conditions of the reader, and the predicate that is left for Polars."""
+    residual = predicate
+    # Polars counts n_rows before the predicate, so the reader must then not leave out any row.
+    if predicate is not None and n_rows is None:
+        where, is_exact = where_of(predicate, where)
+        residual = None if is_exact else predicate
+    needed = {*columns, *(residual.meta.root_names() if residual is not None else ())}
+    return [name for name in SCHEMA if name in needed] or ["type"], where, residual
+
+
+def limited(stream: _fathomfs.EntryStream, n_rows: int | None) -> Iterator[pl.DataFrame]:
+    """The batches of a stream, up to a number of rows."""
     left = n_rows
     for batch in stream:
         frame = pl.DataFrame(batch)

@@ -143,11 +143,11 @@ class Ray(ClusterTest):
         cluster.wait_for_nodes()
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
         self.addCleanup(ray.shutdown)
-        # One death: after several, Ray has reported more attempts as lost than workers were killed, and
-        # a unit that was lost three times is given up.
-        self.fault("after-write", "kill", after=2)
+        # No more than two deaths: a unit that three workers have died of is given up.
+        for point in ("after-write", "after-link"):
+            self.fault(point, "kill", after=2)
         seen = set()
-        inventory = self.scan(executor="ray", workers=None, warn=print, progress=lambda progress: seen.add(progress.workers))
+        inventory = self.scan(executor="ray", workers=None, progress=lambda progress: seen.add(progress.workers))
         self.assertTrue(inventory.complete, inventory.manifest["completeness"])
         self.assertEqual((self.tokens_left(), max(seen)), ([], 2))
         self.assert_each_once()
