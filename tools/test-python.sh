@@ -23,7 +23,7 @@ END
 rm -rf "$dir"
 echo "setup: making a Python environment with DuckDB, Polars, pyarrow, scipy and Selenium in $dir"
 if timeout 120 python3 -m venv "$dir" >/dev/null &&
-  timeout 600 "$dir/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: \
+  timeout 1800 "$dir/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: \
     --requirement "$wanted" </dev/null &&
   link_program; then
   # Written last: an interrupted installation is repeated.
