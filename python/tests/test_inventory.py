@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import random
 import signal
 import subprocess
@@ -397,6 +398,17 @@ class Fsspec(Inventories):
         with self.assertRaisesRegex(OSError, "read-only"):
             fs.open(path, "wb")
         self.assertAlmostEqual(fs.modified(other).timestamp(), fs.info(other)["mtime"], places=5)
+
+
+class Views(unittest.TestCase):
+    def test_views_are_those_of_the_command(self):
+        from fathomfs import _query
+
+        source = Path(__file__).parents[2] / "crates/cli/src/query/views.rs"
+        command = source.read_text()
+        for name, ours in (("FILES", _query._FILES), ("ENTRIES", _query._ENTRIES)):
+            (theirs,) = re.findall(rf'const {name}: &str = r?"(.*?)";', command, re.DOTALL)
+            self.assertEqual(ours.strip(), theirs.strip())
 
 
 if __name__ == "__main__":
