@@ -7,6 +7,8 @@
 mod largest;
 pub mod live;
 mod summary;
+#[cfg(test)]
+pub(crate) mod test_tree;
 
 use fathom_io::{FileType, Meta};
 use fathom_remove::Identity;
@@ -63,7 +65,8 @@ pub(crate) fn identity_of(meta: &Meta) -> Identity {
     Identity { dev: meta.dev, ino: meta.ino }
 }
 
-/// Returns `below` with one more name.
-pub(crate) fn joined(below: &[u8], name: &[u8]) -> Vec<u8> {
-    if below.is_empty() { name.to_vec() } else { [below, b"/", name].concat() }
+/// Returns the path `rest`, which is relative to `below`, relative to the root.
+pub(crate) fn joined(below: &[u8], rest: &[u8]) -> Vec<u8> {
+    let slash: &[u8] = if below.is_empty() || rest.is_empty() { b"" } else { b"/" };
+    [below, slash, rest].concat()
 }

@@ -357,7 +357,7 @@ impl Source for LiveSource {
     fn rescan(&mut self, place: &Place) -> bool {
         let Some(path) = self.path(place) else { return false };
         let mut tree = self.shared.tree();
-        let Some(dir) = tree.find(place) else { return false };
+        let Some(dir) = tree.find(place) else { return tree.is_being_walked(place) };
         let device = (!place.below.is_empty()).then(|| tree.device(tree.roots()[place.root]));
         let top = tree.renew(dir);
         drop(tree);
@@ -420,4 +420,4 @@ impl Source for LiveSource {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

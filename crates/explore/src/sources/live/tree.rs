@@ -118,6 +118,17 @@ impl LiveTree {
         Some(dir)
     }
 
+    /// Returns whether a directory that has not been found is below one that is being walked.
+    pub(super) fn is_being_walked(&self, place: &Place) -> bool {
+        let Some(mut dir) = self.roots.get(place.root).copied() else { return false };
+        let names = place.below.split(|byte| *byte == b'/');
+        for name in names {
+            let Some(child) = self.child(dir, name) else { break };
+            dir = child;
+        }
+        self.state(dir) == RowState::Walking
+    }
+
     pub(super) fn child(&self, dir: u32, name: &[u8]) -> Option<u32> {
         self.children(dir).find(|child| self.name(*child) == name)
     }

@@ -238,6 +238,9 @@ impl Visitor for LiveVisitor {
     fn enter(&self, _summary: &mut FileSummary, enter: Enter<'_>) -> Descend {
         self.control.wait();
         let Enter { node, meta, found } = enter;
+        if self.control.is_stopped() {
+            return Descend::No;
+        }
         let mut tree = self.shared.tree();
         let index = match node.parent() {
             None => self.index(node).filter(|top| !tree.is_retired(*top)),
@@ -262,7 +265,7 @@ impl Visitor for LiveVisitor {
         emit: &mut Emit<'_, Infallible>,
     ) {
         self.control.wait();
-        let Some(index) = self.index(dir) else { return };
+        let Some(index) = self.index(dir).filter(|_| !self.control.is_stopped()) else { return };
         let mut sums = BatchSums::default();
         for entry in entries {
             match entry.meta {
@@ -311,8 +314,11 @@ impl Visitor for LiveVisitor {
     }
 
     fn done(&self, _summary: &mut FileSummary, node: &Arc<Node>) {
-        if let Some(dir) = self.index(node) {
-            self.shared.tree().finish(dir);
+        let Some(dir) = self.index(node) else { return };
+        let mut tree = self.shared.tree();
+        // After a stop nothing more is counted: an end says nothing about the directory.
+        if !self.control.is_stopped() {
+            tree.finish(dir);
         }
     }
 
