@@ -3,7 +3,7 @@
 //! Owns: rows, sums of directories, summaries, the largest files. Does not own: marks, sorting,
 //! filters, the terminal.
 
-// pub mod inventory;
+pub mod inventory;
 mod largest;
 pub mod live;
 mod summary;

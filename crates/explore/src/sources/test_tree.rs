@@ -29,6 +29,20 @@ impl TestTree {
         tree
     }
 
+    /// Creates a tree in which each inode but directories has one name.
+    pub(crate) fn without_links(seed: u64) -> Self {
+        let tree = Self::random(seed);
+        for below in tree.dirs() {
+            for path in fs::read_dir(tree.path(&below)).unwrap().map(|entry| entry.unwrap().path()) {
+                let found = path.symlink_metadata().unwrap();
+                if !found.is_dir() && found.nlink() > 1 {
+                    fs::remove_file(path).unwrap();
+                }
+            }
+        }
+        tree
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
         self.top.path().join("root")
     }
