@@ -17,6 +17,7 @@ use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::Model;
 
+use super::stream::STANDARD_OUTPUT;
 use super::table::{SCAN, ScanOption};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
 use crate::shared::getent;
@@ -190,6 +191,11 @@ impl ScanParser {
         }
         let output = self.output.filter(|output| output.file_name().is_some());
         let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
+        if self.resume && output.as_os_str() == STANDARD_OUTPUT {
+            return Err(
+                b"--resume needs the name of an inventory: '-o -' leaves nothing to go on with".to_vec()
+            );
+        }
         let exclusions = &self.scan.exclusions;
         if self.resume && *exclusions != Exclusions::default() {
             return Err(b"--resume takes no exclusions: they are those of the earlier scan".to_vec());

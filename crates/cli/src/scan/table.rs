@@ -40,7 +40,9 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
         .required("INVENTORY", ValueKind::File)
         .more(
             "The directory is called INVENTORY.part until the scan ends. An INVENTORY is complete, or its manifest \
-         says what is missing.",
+         says what is missing. With `-` as INVENTORY, the finished inventory goes to standard output as a tar archive, \
+         unless that is a terminal; the scan makes it in a temporary directory (`TMPDIR`) first, which takes as much \
+         space as the archive.",
         ),
     long(ScanOption::Mode, "mode", SCANNED, "let others read the inventory: MODE is the octal permission bits of its files (600)")
         .required("MODE", ValueKind::Text)
@@ -139,6 +141,10 @@ pub(crate) const SCAN: Command<ScanOption> = Command {
         (
             "fathom scan --also xattrs,acl -o srv.inv /srv",
             "with the names of extended attributes, and who has an ACL",
+        ),
+        (
+            "ssh nas fathom scan -o - /srv | tar -xC srv.inv",
+            "scan there, and keep the inventory here, in a new directory",
         ),
         ("fathom scan --estimate 30s /srv", "about how much there is, and where"),
     ],
