@@ -1,3 +1,5 @@
+//! Archives and commands of another machine, hostile ones too.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -97,7 +99,7 @@ fn entries_that_inventories_do_not_have_are_refused() {
 #[test]
 fn a_length_that_is_not_there_is_an_error_and_takes_no_space() {
     let whole = TestArchive::default().file("manifest.json", b"{}").file("dirs-0.parquet", &[7; 5000]).end();
-    // An archive that ends between two files has no end of its own: then the manifest names more files.
+    // An archive that ends between two files is whole as an archive; the manifest names more files.
     for end in [600, 1100, 1600, 4000] {
         assert!(!refusal(&whole[..end.min(whole.len())]).contains("inventories do not have"), "{end}");
     }
