@@ -11,6 +11,7 @@ mod walk;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -22,8 +23,9 @@ use fathom_io::{Errno, Fields, FileType, Follow, Model, availability};
 use fathom_walk::{ConcurrencyHints, Options, run_unordered, spawn_thread};
 
 use self::list::ListedEntry;
-use self::tree::LiveTree;
+use self::tree::{LARGEST_MAX, LiveTree};
 use self::walk::{LiveVisitor, RunWalk, SharedTree, WalkControl, WalkRoots, file_row};
+use super::inventory::older::OlderInventory;
 use super::joined;
 use crate::source::{Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow};
 
@@ -53,6 +55,8 @@ pub struct LiveOptions {
     pub count_links: bool,
     /// The names of owners, for summaries.
     pub owners: Owners,
+    /// An older inventory. Rows have their growth since then.
+    pub since: Option<PathBuf>,
 }
 
 impl Default for LiveOptions {
@@ -65,6 +69,7 @@ impl Default for LiveOptions {
             one_file_system: false,
             count_links: false,
             owners: Owners::default(),
+            since: None,
         }
     }
 }
@@ -93,18 +98,20 @@ pub struct LiveSource {
     shared: Arc<SharedTree>,
     walks: Vec<RunningWalk>,
     is_paused: bool,
+    older: Option<OlderInventory>,
     run: Arc<RunWalk>,
 }
 
 impl std::fmt::Debug for LiveSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { roots, options, shared, walks, is_paused, run: _ } = self;
+        let Self { roots, options, shared, walks, is_paused, older, run: _ } = self;
         f.debug_struct("LiveSource")
             .field("roots", roots)
             .field("options", options)
             .field("shared", shared)
             .field("walks", walks)
             .field("is_paused", is_paused)
+            .field("older", older)
             .finish_non_exhaustive()
     }
 }
@@ -129,7 +136,8 @@ impl LiveSource {
     /// Starts to walk `roots`.
     ///
     /// # Errors
-    /// If the I/O model is not available here, or no thread can be started.
+    /// If the I/O model is not available here, no thread can be started, or the older inventory cannot
+    /// be read.
     pub fn start(roots: Vec<CString>, options: LiveOptions) -> Result<Self, SourceError> {
         availability::probe(options.model).map_err(|error| SourceError::Other(error.to_string()))?;
         Self::start_with(
@@ -149,7 +157,8 @@ impl LiveSource {
             device: None,
         };
         let shared = Arc::new(SharedTree::new(tree, i64::try_from(now.as_secs()).unwrap_or(i64::MAX)));
-        let mut source = Self { roots, options, shared, walks: Vec::new(), is_paused: false, run };
+        let older = options.since.as_deref().map(OlderInventory::open).transpose()?;
+        let mut source = Self { roots, options, shared, walks: Vec::new(), is_paused: false, older, run };
         source.walk(tops)?;
         Ok(source)
     }
@@ -206,7 +215,7 @@ impl LiveSource {
         follow_roots: Follow,
         cancelled: &AtomicBool,
     ) -> Result<Self, SourceError> {
-        let options = LiveOptions { follow_roots, ..self.options.clone() };
+        let options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
         let mut survey = Self::start_with(paths, options, self.run.clone())?;
         let (done, ended) = sync_channel(1);
         std::thread::scope(|scope| {
@@ -329,7 +338,10 @@ fn listed_row(entry: &ListedEntry<'_>) -> Option<Row> {
 impl Source for LiveSource {
     fn roots(&mut self) -> Vec<Row> {
         let tree = self.shared.tree();
-        tree.roots().iter().map(|root| tree.row(*root)).collect()
+        let mut rows: Vec<_> = tree.roots().iter().map(|root| tree.row(*root)).collect();
+        drop(tree);
+        self.older.iter().for_each(|older| rows.iter_mut().for_each(|row| older.set_root_growth(row)));
+        rows
     }
 
     fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError> {
@@ -338,6 +350,9 @@ impl Source for LiveSource {
         let mut with = |entry: ListedEntry<'_>| rows.extend(listed_row(&entry));
         list::list(root, self.options.follow_roots, &place.below, cancelled, &mut with)?;
         self.complete(place, &mut rows);
+        if let Some(older) = &mut self.older {
+            older.set_growth(root.to_bytes(), &place.below, &mut rows, cancelled)?;
+        }
         Ok(rows)
     }
 
@@ -383,6 +398,7 @@ impl Source for LiveSource {
         count: usize,
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError> {
+        let count = count.min(LARGEST_MAX);
         let (rows, is_all) = self.known_largest(place, count);
         let path = self.path(place).filter(|_| !is_all);
         let Some(path) = path else { return Ok(rows) };

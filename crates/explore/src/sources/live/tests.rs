@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
+use fathom_inventory::scan::{Scan, scan};
 use fathom_io::Random;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
@@ -351,4 +352,30 @@ fn other_filesystems_are_skipped() {
     fs::remove_dir_all(root.join(std::ffi::OsStr::from_bytes(&below))).unwrap();
     assert_eq!(source.roots()[0].amount.entries, tree.sums(false).entries);
     assert_eq!(source.roots()[0].state, RowState::Complete);
+}
+
+#[test]
+fn rows_have_their_growth_since_an_inventory() {
+    let tree = TestTree::without_links(5);
+    let older = tree.beside("older.inv");
+    let options = Scan { roots: vec![tree.c_root()], ..Scan::default() };
+    scan(&options, &older, &mut ()).unwrap();
+    let before = tree.sums(false);
+    let dir = tree.path(&tree.dirs()[1]);
+    fs::write(dir.join("new"), vec![1; 50_000]).unwrap();
+    let options = LiveOptions { since: Some(older), ..LiveOptions::default() };
+    let (mut source, gate) = gated(&tree, options.clone());
+    assert_eq!(source.roots()[0].growth, None, "it is not known yet");
+    gate.send(()).unwrap();
+    source.wait();
+    let growth = tree.sums(false).since(&before);
+    assert_eq!((source.roots()[0].growth, growth.entries), (Some(growth), 1));
+    let grown: Vec<_> =
+        listed(&mut source, b"").into_iter().filter(|row| row.growth != Some(Default::default())).collect();
+    assert_eq!((grown.len(), grown[0].growth), (1, Some(growth)));
+    let below = listed(&mut source, &grown[0].name);
+    let new = below.iter().filter(|row| row.growth.is_none()).map(|row| row.name.to_vec());
+    assert_eq!(new.collect::<Vec<_>>(), [b"new"]);
+    let options = LiveOptions { since: Some(tree.beside("none")), ..LiveOptions::default() };
+    assert!(LiveSource::start(vec![tree.c_root()], options).is_err());
 }

@@ -17,7 +17,7 @@ use crate::sources::{identity_of, sizes_of};
 /// The index of no directory.
 pub(super) const NONE: u32 = u32::MAX;
 /// Most files in the set of the largest ones.
-const LARGEST_MAX: usize = 1000;
+pub(super) const LARGEST_MAX: usize = 1000;
 /// The bytes of unused names from which on names are moved together.
 const UNUSED_NAME_BYTES: usize = 64 << 10;
 
