@@ -289,17 +289,17 @@ impl LiveSource {
     }
 
     /// Returns the largest files that are known below `place`, and whether no larger one is
-    /// unknown.
-    fn known_largest(&self, place: &Place, count: usize) -> (Vec<PlacedRow>, bool) {
+    /// unknown; `None` if there is no such directory.
+    fn known_largest(&self, place: &Place, count: usize) -> Option<(Vec<PlacedRow>, bool)> {
         let tree = self.shared.tree();
-        let Some(top) = tree.find(place) else { return (Vec::new(), false) };
+        let top = tree.find(place)?;
         let below = tree.largest.iter().filter(|(dir, _)| tree.is_within(*dir, top));
         let placed = below
             .filter_map(|(dir, row)| tree.place(*dir).map(|place| PlacedRow { place, row: row.clone() }));
         let rows: Vec<_> = placed.take(count).collect();
         let is_walking = tree.state(top) == RowState::Walking;
         let is_all = is_walking || rows.len() == count || tree.largest.has_all();
-        (rows, is_all)
+        Some((rows, is_all))
     }
 }
 
@@ -399,12 +399,13 @@ impl Source for LiveSource {
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError> {
         let count = count.min(LARGEST_MAX);
-        let (rows, is_all) = self.known_largest(place, count);
+        let known = self.known_largest(place, count);
+        let (rows, is_all) = known.ok_or(SourceError::Os("find", Errno::NOENT))?;
         let path = self.path(place).filter(|_| !is_all);
         let Some(path) = path else { return Ok(rows) };
         let survey = self.survey(vec![path], self.follow(place), cancelled)?;
         let top = Place { root: 0, below: Vec::new() };
-        let (mut rows, _) = survey.known_largest(&top, count);
+        let (mut rows, _) = survey.known_largest(&top, count).unwrap_or_default();
         for row in &mut rows {
             let below = joined(&place.below, &row.place.below);
             row.place = Place { root: place.root, below };

@@ -379,3 +379,55 @@ fn rows_have_their_growth_since_an_inventory() {
     let options = LiveOptions { since: Some(tree.beside("none")), ..LiveOptions::default() };
     assert!(LiveSource::start(vec![tree.c_root()], options).is_err());
 }
+
+/// Any sequence of calls, while walks run, leaves sums that a last rescan makes right.
+#[test]
+fn any_sequence_of_calls_ends_with_the_sums_of_the_tree() {
+    for seed in 40..60 {
+        let tree = TestTree::random(seed);
+        let mut random = Random::new(seed);
+        let mut source = LiveSource::start(vec![tree.c_root()], LiveOptions::default()).unwrap();
+        let dirs = tree.dirs();
+        for _ in 0..30 {
+            let place = at(&dirs[random.below(dirs.len())]);
+            match random.below(8) {
+                // After a stop, the directory may be unknown.
+                0..=2 => drop(source.rescan(&place)),
+                3 => drop(source.list(&place, &NOT_CANCELLED).unwrap()),
+                4 => source.pause(random.below(2) == 0),
+                5 => source.stop(),
+                6 => drop(source.sums(SumKey::Extension, &AtomicBool::new(true))),
+                _ => drop(source.largest(&place, 5, &AtomicBool::new(random.below(2) == 0))),
+            }
+            let progress = source.progress();
+            assert!(progress.entries <= 40 * (tree.sums(true).entries + 1), "{progress:?}");
+        }
+        source.pause(false);
+        source.wait();
+        assert!(source.rescan(&top()));
+        source.wait();
+        assert_eq!(
+            (source.roots()[0].amount, source.roots()[0].state),
+            (tree.sums(false), RowState::Complete)
+        );
+        assert_facts(&mut source, &tree);
+        assert_sums(&mut source, &tree);
+        let records = source.shared.tree().records();
+        assert!(records <= 31 * dirs.len(), "seed {seed}: {records}");
+    }
+}
+
+#[test]
+fn hostile_places_are_errors() {
+    let tree = TestTree::random(3);
+    let mut source = walked(&tree, LiveOptions::default());
+    let long = [&b"a"[..]; 3000].join(&b'/');
+    for below in [&b".."[..], b"d0/../d0", b".", b"\0", b"missing", &long[..]] {
+        assert!(source.list(&at(below), &NOT_CANCELLED).is_err(), "{below:?}");
+        assert!(!source.rescan(&at(below)));
+        assert_eq!(source.largest(&at(below), 3, &NOT_CANCELLED), Err(SourceError::Os("find", Errno::NOENT)));
+        let row = source.roots().remove(0);
+        source.removed(&at(below), &row);
+    }
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
+}
