@@ -14,7 +14,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,7 +33,7 @@ const STACK_BYTES: usize = 1 << 20;
 /// The longest path that a directory can be walked again by, without the NUL (`PATH_MAX`).
 const PATH_BYTES_MAX: usize = 4095;
 /// Time between two looks at a flag of the caller, while a walk answers a question.
-const CHECK: Duration = Duration::from_millis(10);
+const CHECK: Duration = Duration::from_millis(2);
 /// The number of rows that are completed under one lock.
 const ROWS_PER_LOCK: usize = 4096;
 
@@ -136,8 +135,8 @@ impl LiveSource {
     /// Starts to walk `roots`.
     ///
     /// # Errors
-    /// If the I/O model is not available here, no thread can be started, or the older inventory cannot
-    /// be read.
+    /// If the I/O model is not available here, no thread can be started, or the older inventory
+    /// cannot be read.
     pub fn start(roots: Vec<CString>, options: LiveOptions) -> Result<Self, SourceError> {
         availability::probe(options.model).map_err(|error| SourceError::Other(error.to_string()))?;
         Self::start_with(
@@ -217,21 +216,14 @@ impl LiveSource {
     ) -> Result<Self, SourceError> {
         let options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
         let mut survey = Self::start_with(paths, options, self.run.clone())?;
-        let (done, ended) = sync_channel(1);
-        std::thread::scope(|scope| {
-            let walks = std::mem::take(&mut survey.walks);
-            let controls: Vec<_> = walks.iter().map(|walk| walk.control.clone()).collect();
-            scope.spawn(move || {
-                walks.into_iter().for_each(|walk| drop(walk.thread.join()));
-                let _ = done.send(());
-            });
-            while ended.recv_timeout(CHECK) == Err(RecvTimeoutError::Timeout) {
-                if cancelled.load(Ordering::Relaxed) {
-                    controls.iter().for_each(|control| control.stop());
-                }
+        while survey.walks.iter().any(|walk| !walk.thread.is_finished()) {
+            if cancelled.load(Ordering::Relaxed) {
+                survey.stop();
+                return Err(SourceError::Cancelled);
             }
-        });
-        if cancelled.load(Ordering::Relaxed) { Err(SourceError::Cancelled) } else { Ok(survey) }
+            std::thread::park_timeout(CHECK);
+        }
+        Ok(survey)
     }
 
     /// Returns the path of a directory for the system; `None` if there is no such root, or if the
@@ -316,9 +308,9 @@ impl Drop for EndOfWalk {
 }
 
 impl Drop for LiveSource {
+    /// Stops the walks, and does not wait for them: a call to a server may take long.
     fn drop(&mut self) {
         self.stop();
-        self.wait();
     }
 }
 
