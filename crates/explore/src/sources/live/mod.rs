@@ -241,10 +241,6 @@ impl LiveSource {
         if place.below.is_empty() { self.options.follow_roots } else { Follow::No }
     }
 
-    fn is_linked(&self, row: &Row) -> bool {
-        row.links > 1 && !self.options.count_links
-    }
-
     /// Completes the rows of subdirectories with their sums.
     fn complete(&self, place: &Place, rows: &mut [Row]) {
         let hasher = RandomState::new();
@@ -373,14 +369,13 @@ impl Source for LiveSource {
     }
 
     fn removed(&mut self, place: &Place, row: &Row) {
-        let is_linked = self.is_linked(row);
         let mut tree = self.shared.tree();
         let Some(dir) = tree.find(place) else { return };
         if row.file_type == FileType::Directory {
             let child = tree.child(dir, &row.name);
             child.into_iter().for_each(|child| tree.remove_dir(child));
         } else {
-            tree.remove_file(dir, row, is_linked);
+            tree.remove_file(dir, row);
         }
     }
 

@@ -13,7 +13,9 @@ use fathom_io::sim::{Faults, Rates};
 use fathom_walk::run_unordered_with;
 
 use super::*;
-use crate::sources::test_tree::{NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, top};
+use crate::sources::test_tree::{
+    NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, sums_of, top,
+};
 
 /// A limit for events that must happen, whatever the load.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -170,9 +172,45 @@ fn removed_entries_leave_all_sums() {
             assert_eq!(source.roots()[0].amount.apparent, tree.sums(false).apparent, "seed {seed}");
             assert_eq!(source.roots()[0].amount.entries, tree.sums(false).entries, "seed {seed}");
             let largest = source.largest(&top(), usize::MAX, &NOT_CANCELLED).unwrap();
-            assert!(largest.iter().all(|file| file.place != at(&below) || file.row.name != row.name));
+            let is_there = |file: &PlacedRow| {
+                let name = std::ffi::OsStr::from_bytes(&file.row.name);
+                tree.path(&file.place.below).join(name).symlink_metadata().is_ok()
+            };
+            assert!(largest.iter().all(is_there), "seed {seed}");
         }
     }
+}
+
+#[test]
+fn an_inode_counts_under_another_name_once_one_is_removed() {
+    let tree = TestTree::without_links(0);
+    for dir in ["one", "two"] {
+        fs::create_dir(tree.root().join(dir)).unwrap();
+    }
+    fs::write(tree.root().join("one/f"), [1; 9000]).unwrap();
+    fs::hard_link(tree.root().join("one/f"), tree.root().join("two/f")).unwrap();
+    let mut source = walked(&tree, LiveOptions::default());
+    let before = tree.sums(false);
+    let is_in_one = sums_of(&mut source, b"one").entries == 1;
+    let (counted, other) = if is_in_one { ("one", "two") } else { ("two", "one") };
+    assert_eq!(sums_of(&mut source, other.as_bytes()).entries, 0);
+    let row = listed(&mut source, counted.as_bytes()).remove(0);
+    fs::remove_file(tree.root().join(counted).join("f")).unwrap();
+    source.removed(&at(counted.as_bytes()), &row);
+    assert_eq!((source.roots()[0].amount, tree.sums(false)), (before, before));
+    assert_eq!(sums_of(&mut source, counted.as_bytes()), sizes(&tree.root().join(counted)));
+    assert_eq!(sums_of(&mut source, other.as_bytes()).apparent, 9000);
+    let row = listed(&mut source, other.as_bytes()).remove(0);
+    assert_eq!(row.links, 1, "its link count has changed since the walk");
+    fs::remove_file(tree.root().join(other).join("f")).unwrap();
+    source.removed(&at(other.as_bytes()), &row);
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
+    let is_known = source.shared.tree().linked.remove(row.identity, 0).is_some();
+    assert!(!is_known, "another inode may get its number");
+    fs::write(tree.root().join("one/g"), [1; 9000]).unwrap();
+    assert!(source.rescan(&at(b"one")));
+    source.wait();
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
 }
 
 #[test]
