@@ -85,7 +85,7 @@ impl fmt::Display for RemovalOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Remove => f.write_str("remove"),
-            Self::Trash => f.write_str("move to the trash"),
+            Self::Trash => f.write_str("trash"),
             Self::Walk(operation) => operation.fmt(f),
         }
     }

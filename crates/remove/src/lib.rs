@@ -37,6 +37,7 @@ mod summary;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trash;
 
 use std::sync::Arc;
 
@@ -68,6 +69,11 @@ pub fn remove(
     observer: Arc<dyn Observer>,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<RemovalSummary, Error> {
+    if let RemovalAction::Trash(trash_options) = &options.action {
+        let removal = Removal::new(options, observer);
+        trash::trash(&removal, targets.into_iter(), trash_options);
+        return Ok(removal.sums.summary(removal.is_stopped()));
+    }
     remove_over(targets, options, observer, |walk, remover, source| {
         run_unordered(walk, remover, source, watch)
     })

@@ -203,7 +203,7 @@ fn path_of(running: &RunningTarget, node: &Node, name: Option<&CStr>) -> Vec<u8>
     [&running.path, &node.path_of(name)[node.root_path_len()..]].concat()
 }
 
-fn allocated(meta: &Meta) -> u64 {
+pub(crate) fn allocated(meta: &Meta) -> u64 {
     meta.blocks.saturating_mul(BLOCK_BYTES)
 }
 

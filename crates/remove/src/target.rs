@@ -1,7 +1,7 @@
 //! A selected file or directory, and how its parent directory is opened: beneath the root, through
 //! no symbolic link.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -146,6 +146,12 @@ impl Location {
     /// Returns whether both are in the same directory.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         (&self.root, &self.above) == (&other.root, &other.above)
+    }
+
+    /// Returns the path of the directory.
+    pub(crate) fn dir_path(&self) -> PathBuf {
+        let root = PathBuf::from(OsStr::from_bytes(if self.root.is_empty() { b"." } else { &self.root }));
+        if self.above.is_empty() { root } else { root.join(OsStr::from_bytes(&self.above)) }
     }
 
     /// Opens the directory with `O_PATH`.

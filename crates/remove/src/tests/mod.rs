@@ -4,6 +4,7 @@ mod attack;
 mod faults;
 mod links;
 mod targets;
+mod trash;
 mod trees;
 
 use std::os::unix::ffi::OsStrExt;

@@ -132,10 +132,10 @@ fn a_directory_stays_if_something_in_it_does_and_that_is_one_failure() {
         fs::create_dir_all(temp.path().join(dir)).unwrap();
     }
     fs::write(locked.join("file"), "x").unwrap();
-    fs::set_permissions(temp.path().join("tree/empty"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(temp.path().join("tree/empty"), fs::Permissions::from_mode(0o000)).unwrap();
     for (mode, message) in [
         (0o555, "cannot remove 'tree/locked/file': Permission denied (os error 13)"),
-        (0, "cannot open directory 'tree/locked': Permission denied (os error 13)"),
+        (0o000, "cannot open directory 'tree/locked': Permission denied (os error 13)"),
     ] {
         fs::set_permissions(&locked, fs::Permissions::from_mode(mode)).unwrap();
         let (_, log) = run([Target::path(temp.path().join("tree"))], &RemovalOptions::default());
