@@ -52,7 +52,7 @@ fn trash_one(
     let dir = dirs.of(meta.dev, &original)?;
     let original = original.join(std::ffi::OsStr::from_bytes(location.name.to_bytes()));
     let moved = Moved { parent: parent.as_fd(), location: &location, meta: &meta };
-    moved.into_trash(dir, &info_text(&dir.path_in_info(&original), date))?;
+    moved.move_into(dir, &info_text(&dir.path_in_info(&original), date))?;
     if meta.file_type() == FileType::Directory {
         removal.sums.add_directory(None);
     } else {
@@ -114,7 +114,7 @@ struct Moved<'m> {
 
 impl Moved<'_> {
     /// Writes the information and moves the target, under a name that is free in the trash.
-    fn into_trash(&self, dir: &TrashDir, info: &str) -> Result<(), RemovalCause> {
+    fn move_into(&self, dir: &TrashDir, info: &str) -> Result<(), RemovalCause> {
         for name in TrashNames::new(&self.location.name, self.meta.ino) {
             let info_name = info_name(&name);
             match dir.write_info(&info_name, info) {
