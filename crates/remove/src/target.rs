@@ -13,7 +13,7 @@ use rustix::io::retry_on_intr;
 use crate::failure::RemovalCause;
 use crate::identity::Identity;
 
-/// Maximum length in bytes of the part of a path that one call looks up: `PATH_MAX` without the NUL.
+/// Maximum length in bytes of the part of a path that one call looks up: `PATH_MAX` without NUL.
 const HOP_BYTES: usize = 4095;
 /// Maximum number of attempts of a lookup that concurrent renames disturb (openat2(2), EAGAIN).
 const ATTEMPTS: usize = 16;
