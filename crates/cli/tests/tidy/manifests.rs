@@ -10,21 +10,30 @@ use crate::tree::Tree;
 
 /// Each crate of the workspace, with the crates that it may depend on. Adding to this list is a
 /// design decision.
-const DEPENDENCIES: [(&str, &[&str]); 9] = [
+const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("fathom-io", &[]),
     ("fathom-text", &[]),
     ("fathom-walk", &["fathom-io"]),
     ("fathom-du", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-files", &["fathom-io"]),
+    ("fathom-remove", &["fathom-walk", "fathom-io"]),
+    (
+        "fathom-explore",
+        &["fathom-inventory", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"],
+    ),
+    ("fathom-report", &["fathom-inventory", "fathom-text", "fathom-io"]),
     ("fathom-serve", &["fathom-files", "fathom-text", "fathom-io"]),
-    ("fathom-bench", &["fathom-files", "fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathom-bench", &["fathom-files", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"]),
     (
         "fathomfs",
         &[
             "fathom-bench",
             "fathom-du",
+            "fathom-explore",
             "fathom-inventory",
+            "fathom-remove",
+            "fathom-report",
             "fathom-serve",
             "fathom-text",
             "fathom-walk",

@@ -1,0 +1,173 @@
+//! The interface of the trees that are explored. A source runs on a thread of its own, so its calls
+//! may wait; the state and the views never call it directly.
+
+use std::sync::atomic::AtomicBool;
+
+use fathom_io::{Errno, FileType};
+use fathom_remove::Identity;
+
+/// A directory of a source: one of its roots, and a path below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The index of the root, in the order of the operands.
+    pub root: usize,
+    /// The path below the root, without a slash at either end; empty for the root itself.
+    pub below: Vec<u8>,
+}
+
+/// How much of a directory a source knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowState {
+    /// Everything below it, or the row is no directory.
+    Complete,
+    /// It is being walked: the sums still grow.
+    Walking,
+    /// Something below it could not be read.
+    Partial,
+    /// Its entries could not be read.
+    Unreadable,
+    /// Its entries are left out: another filesystem, or one of its own ancestors.
+    Skipped,
+}
+
+/// The size of a row, or its growth since an earlier inventory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount<T> {
+    /// Apparent size in bytes.
+    pub apparent: T,
+    /// Allocated size in bytes.
+    pub allocated: T,
+    /// Number of entries below the row, without itself.
+    pub entries: T,
+}
+
+/// An entry of a directory. For a directory, the sums include everything below it; an inode with
+/// several names counts once, where it was found first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The name in the directory; for a root, the operand.
+    pub name: Box<[u8]>,
+    /// Device and inode.
+    pub identity: Identity,
+    /// The type.
+    pub file_type: FileType,
+    /// The number of hard links.
+    pub links: u64,
+    /// Owner, user ID.
+    pub uid: u32,
+    /// Group ID.
+    pub gid: u32,
+    /// Sizes and number of entries.
+    pub amount: Amount<u64>,
+    /// The newest modification of the entry or of anything below it, in seconds since 1970.
+    pub newest_mtime_s: i64,
+    /// The growth since the earlier inventory. `None` without one, or if the entry is new there.
+    pub growth: Option<Amount<i64>>,
+    /// How much is known.
+    pub state: RowState,
+}
+
+/// The progress of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceProgress {
+    /// Entries that have been seen.
+    pub entries: u64,
+    /// Allocated bytes that have been seen.
+    pub allocated: u64,
+    /// Failures so far.
+    pub failures: u64,
+    /// Whether nothing is walked (any more).
+    pub finished: bool,
+    /// Grows whenever sums have changed.
+    pub version: u64,
+}
+
+/// A file with its place, for lists across directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedRow {
+    /// The directory.
+    pub place: Place,
+    /// The entry.
+    pub row: Row,
+}
+
+/// The key by which a source sums up all files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SumKey {
+    /// The extension, as in `fathom top --by ext`.
+    Extension,
+    /// The owner.
+    Owner,
+    /// The age of the last modification, in classes.
+    Age,
+}
+
+/// A row of a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SumRow {
+    /// The extension, the name or number of the owner, or the words of the age class.
+    pub key: Vec<u8>,
+    /// The sums; `entries` is the number of files.
+    pub amount: Amount<u64>,
+}
+
+/// The cause of an answer that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceError {
+    /// The directory could not be read.
+    Os(&'static str, Errno),
+    /// The caller does not want the answer any more.
+    Cancelled,
+    /// Another cause, in words (a damaged inventory).
+    Other(String),
+}
+
+/// A tree, or several, that can be explored.
+pub trait Source: Send {
+    /// Returns the roots, in the order of the operands.
+    fn roots(&mut self) -> Vec<Row>;
+
+    /// Returns the entries of a directory, in no particular order. Returns soon after `cancelled`
+    /// is true.
+    ///
+    /// # Errors
+    /// Why the directory cannot be listed.
+    fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError>;
+
+    /// Returns the progress.
+    fn progress(&self) -> SourceProgress;
+
+    /// Stops the walk; everything that is known stays.
+    fn stop(&mut self);
+
+    /// Pauses the walk, or continues it.
+    fn pause(&mut self, paused: bool);
+
+    /// Walks a directory again, with everything below it. Returns false if the source cannot do
+    /// that (an inventory).
+    fn rescan(&mut self, place: &Place) -> bool;
+
+    /// Takes an entry out of all sums, after it was deleted.
+    fn removed(&mut self, place: &Place, row: &Row);
+
+    /// Returns the largest files below `place`, largest first.
+    ///
+    /// # Errors
+    /// As for [`list`](Source::list).
+    fn largest(
+        &mut self,
+        place: &Place,
+        count: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<PlacedRow>, SourceError>;
+
+    /// Returns the sums of all files of the source by a key, largest first.
+    ///
+    /// # Errors
+    /// As for [`list`](Source::list).
+    fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError>;
+
+    /// Returns the path of a root for the system, if the tree is on this machine: actions on
+    /// entries need it.
+    fn local_root(&self, root: usize) -> Option<Vec<u8>>;
+}
