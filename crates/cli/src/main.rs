@@ -10,6 +10,8 @@ mod du;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
+mod grew;
+mod history;
 mod list;
 mod merge;
 mod models;
