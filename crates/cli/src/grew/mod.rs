@@ -62,6 +62,12 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
             print_error(&[b"warning: ", &quoted(path, charset)[..], gaps(found).as_bytes()].concat());
         }
     }
+    if let Some(since) = new.manifest().since.as_ref().filter(|since| since.directories > 0) {
+        let directories = since.directories;
+        let what = "had not changed and were not read: files in them that were written to have their former sizes \
+                    (scan --keep --full reads them)";
+        print_error(format!("{directories} directories {what}").as_bytes());
+    }
     let measure = GrowthMeasure::of(&inventories, args.by, args.lines).map_err(failed)?;
     for root in measure.unmatched.iter().take(3) {
         print_error(

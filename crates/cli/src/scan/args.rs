@@ -69,6 +69,7 @@ struct ScanParser {
     output: Option<PathBuf>,
     keep: Option<PathBuf>,
     retention: Retention,
+    full: bool,
     resume: bool,
     estimate: Option<Duration>,
     json: bool,
@@ -86,6 +87,7 @@ impl ScanParser {
             output: None,
             keep: None,
             retention: Retention::default(),
+            full: false,
             resume: false,
             estimate: None,
             json: false,
@@ -119,6 +121,7 @@ impl ScanParser {
         match key {
             ScanOption::Output => self.output = Some(OsString::from_vec(option.into_bytes()).into()),
             ScanOption::Keep => self.keep = Some(option.path()?),
+            ScanOption::Full => self.full = true,
             ScanOption::KeepLast => self.retention.last = option.read(value::count)?.get(),
             ScanOption::KeepDaily => self.retention.daily = option.read(value::count)?.get(),
             ScanOption::KeepWeekly => self.retention.weekly = option.read(value::count)?.get(),
@@ -221,10 +224,10 @@ impl ScanParser {
             return Err(b"--since goes with neither --ignore-vcs nor --max-depth".to_vec());
         }
         self.scan.options = options(&self.scan);
-        let Self { scan, resume, stats, progress, keep, retention, .. } = self;
+        let Self { scan, resume, stats, progress, keep, full, retention, .. } = self;
         let scan = ScanArgs { scan, output, resume, stats, progress };
         Ok(match keep {
-            Some(store) => ScanAction::Keep(Box::new(KeepArgs { scan, store, retention })),
+            Some(store) => ScanAction::Keep(Box::new(KeepArgs { scan, store, full, retention })),
             None => ScanAction::Scan(Box::new(scan)),
         })
     }

@@ -19,6 +19,8 @@ pub(crate) struct KeepArgs {
     /// The scan. Its output and the earlier inventory are chosen in the store.
     pub(crate) scan: ScanArgs,
     pub(crate) store: PathBuf,
+    /// Whether every directory is read.
+    pub(crate) full: bool,
     pub(crate) retention: Retention,
 }
 
@@ -40,14 +42,15 @@ pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
 }
 
 fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8, Error> {
-    let KeepArgs { scan: mut args, retention, .. } = args;
+    let KeepArgs { scan: mut args, full, retention, .. } = args;
     let snapshots = history.snapshots()?;
     match unfinished(&snapshots).filter(|_| args.resume) {
         Some(snapshot) => args.output = snapshot.final_path(),
         None => {
             args.output = history.free_path(now());
-            args.scan.since = earlier(&snapshots, &args.scan).map(|snapshot| snapshot.path.clone());
-            if args.scan.since.is_none() {
+            let earlier = earlier(&snapshots, &args.scan).filter(|_| !full);
+            args.scan.since = earlier.map(|snapshot| snapshot.path.clone());
+            if args.scan.since.is_none() && !full {
                 let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
                 let why = b" has no inventory of the same trees and options to continue from: every directory is read";
                 print_error(&[&store[..], why].concat());

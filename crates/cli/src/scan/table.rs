@@ -10,6 +10,7 @@ use crate::shared::value::WHEN_WORDS;
 pub(crate) enum ScanOption {
     Output,
     Keep,
+    Full,
     KeepLast,
     KeepDaily,
     KeepWeekly,
@@ -55,6 +56,8 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
              read. With `--resume`, a scan that did not end is gone on with. One run at a time may add to DIR. `fathom history` \
              lists it, `fathom grew` says what grew.",
         ),
+    long(ScanOption::Full, "full", SCANNED, "with `--keep`, read every directory, whether it has changed or not")
+        .more("Files that were written to in directories that have not changed have their new sizes only then: see Scanning again."),
     long(ScanOption::KeepLast, "keep-last", SCANNED, "after the scan, keep the last N inventories in DIR, and remove others")
         .required("N", ValueKind::Text)
         .more("What the four of these options keep is never removed, nor is the newest inventory: see fathom-history(1)."),

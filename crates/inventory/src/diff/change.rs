@@ -123,7 +123,7 @@ pub(super) fn fields(old: &InodeInfo, new: &InodeInfo) -> Vec<ChangedField> {
         return fields;
     }
     let is_dir = new.letter == b'd';
-    let differ = |numbers: &[NumericField]| !old.agrees(new, numbers);
+    let differ = |numbers: &[NumericField]| numbers.iter().any(|number| old.differs_in(new, *number));
     let mode = |info: &InodeInfo| info.number(NumericField::Mode).map(|mode| mode & 0o7777);
     let others = [
         (ChangedField::Size, !is_dir && differ(&[NumericField::Size])),
@@ -147,7 +147,7 @@ pub(super) fn has_new_ctime(old: &InodeInfo, new: &InodeInfo) -> bool {
     let is_file = new.letter != b'd' && old.has_inode_of(new);
     is_file
         && old.agrees(new, &[NumericField::Nlink])
-        && !old.agrees(new, &[NumericField::Ctime, NumericField::CtimeNs])
+        && (old.differs_in(new, NumericField::Ctime) || old.differs_in(new, NumericField::CtimeNs))
 }
 
 fn put_some<T>(value: Option<&T>, out: &mut Vec<u8>, put: impl FnOnce(&T, &mut Vec<u8>)) {

@@ -17,6 +17,8 @@ use std::io;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
+pub(crate) use ncdu::WRAPPER_NAME as NCDU_WRAPPER_NAME;
+
 use crate::replay::{ReplayEntry, ReplayHeader, ReplayVisitor, replay};
 use crate::store::{DirState, Error, Inventory};
 use crate::top::{self, span};
