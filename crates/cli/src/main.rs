@@ -12,6 +12,7 @@ mod export;
 mod fault;
 mod grew;
 mod history;
+mod import;
 mod list;
 mod merge;
 mod models;

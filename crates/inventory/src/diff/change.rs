@@ -124,11 +124,11 @@ pub(super) fn fields(old: &InodeInfo, new: &InodeInfo) -> Vec<ChangedField> {
     }
     let is_dir = new.letter == b'd';
     let differ = |numbers: &[NumericField]| numbers.iter().any(|number| old.differs_in(new, *number));
-    let mode = |info: &InodeInfo| info.number(NumericField::Mode).map(|mode| mode & 0o7777);
+    let modes = old.permissions().zip(new.permissions());
     let others = [
         (ChangedField::Size, !is_dir && differ(&[NumericField::Size])),
         (ChangedField::Mtime, !is_dir && differ(&[NumericField::Mtime, NumericField::MtimeNs])),
-        (ChangedField::Mode, mode(old) != mode(new)),
+        (ChangedField::Mode, modes.is_some_and(|(old, new)| old != new)),
         (ChangedField::Uid, differ(&[NumericField::Uid])),
         (ChangedField::Gid, differ(&[NumericField::Gid])),
         (ChangedField::Attributes, old.differs_in(new, NumericField::Attributes)),

@@ -89,6 +89,12 @@ impl InodeInfo {
         Attributes::from_bits(bits)
     }
 
+    /// Returns the permission bits. An imported inventory that has no owners has none either.
+    pub(super) fn permissions(&self) -> Option<i64> {
+        let bits = self.number(NumericField::Mode)? & 0o7777;
+        (bits != 0 || self.number(NumericField::Uid).is_some()).then_some(bits)
+    }
+
     /// Returns whether more than the type is known.
     pub(super) fn is_known(&self) -> bool {
         self.known

@@ -146,10 +146,10 @@ impl InventoryBuilder {
         }
     }
 
-    /// Adds to the sums of the innermost open directory what the input has no entries for.
-    pub(super) fn add_unlisted(&mut self, size: i64, blocks: u64) {
+    /// Adds bytes to the sums of the innermost open directory for which the input has no entries.
+    pub(super) fn add_unlisted(&mut self, size: i64) {
         if let Some(open) = self.open.last_mut() {
-            open.own.add(&EntryTotals { size, blocks, ..EntryTotals::default() });
+            open.own.add(&EntryTotals { size, ..EntryTotals::default() });
         }
     }
 

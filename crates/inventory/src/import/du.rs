@@ -19,8 +19,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// The path in the last line of `du -c`.
 const GRAND_TOTAL: &[u8] = b"total";
-/// The type bits of a directory's mode (inode(7)).
+/// The type bits of modes (inode(7)). No permission is known.
 const DIRECTORY: u32 = 0o040_000;
+const REGULAR: u32 = 0o100_000;
 
 /// Reads lines into `builder`.
 pub(super) fn read(
@@ -175,7 +176,7 @@ impl DuTree<'_> {
         if has_below || self.options.only_directories {
             return self.enter(&name, line.path.clone(), line.size, false);
         }
-        let row = self.row(FileType::Unknown, line.size)?;
+        let row = self.row(FileType::Regular, line.size)?;
         self.builder.entry(&name, row)
     }
 
@@ -227,11 +228,12 @@ impl DuTree<'_> {
             return self.builder.leave(DirState::Partial, None);
         }
         let own = self.row(FileType::Directory, level.total.saturating_sub(level.listed))?;
+        self.builder.with_row(|row| (row.size, row.blocks) = (own.size, own.blocks));
         if !self.options.only_directories {
-            self.builder.with_row(|row| (row.size, row.blocks) = (own.size, own.blocks));
             return self.builder.leave(DirState::Complete, None);
         }
-        self.builder.add_unlisted(own.size, own.blocks);
+        // The size of a directory itself is no part of sums, but here it is that of its files.
+        self.builder.add_unlisted(own.size);
         self.builder.leave(DirState::Partial, None)
     }
 
@@ -241,7 +243,7 @@ impl DuTree<'_> {
         let DuOutput { block_bytes, apparent, .. } = *self.options;
         let bytes = size.checked_mul(if apparent { 1 } else { block_bytes });
         let bytes = bytes.and_then(|bytes| i64::try_from(bytes).ok()).ok_or("a size is too large")?;
-        let mode = if file_type == FileType::Directory { DIRECTORY } else { 0 };
+        let mode = if file_type == FileType::Directory { DIRECTORY } else { REGULAR };
         let mut meta = Meta { mode, nlink: 1, ..Meta::default() };
         if apparent {
             meta.size = bytes

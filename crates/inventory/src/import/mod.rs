@@ -41,7 +41,7 @@ pub struct DuOutput {
     /// Whether the numbers are apparent sizes in bytes (`du -b`).
     pub apparent: bool,
     /// Whether only directories have lines (du without `-a`). Otherwise a line without lines below it
-    /// is an entry of unknown type.
+    /// is taken for a file, even if it is an empty directory.
     pub only_directories: bool,
 }
 
