@@ -10,6 +10,9 @@ mod du;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
+mod grew;
+mod history;
+mod import;
 mod list;
 mod merge;
 mod models;

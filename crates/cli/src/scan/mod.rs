@@ -3,6 +3,7 @@
 mod args;
 mod estimate;
 mod inodes;
+mod keep;
 mod select;
 pub(crate) mod table;
 
@@ -32,6 +33,7 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
     match args::parse(words.into_iter(), charset) {
         Ok(ScanAction::Scan(args)) => run(*args, charset),
         Ok(ScanAction::Estimate(args)) => estimate::run(*args, charset),
+        Ok(ScanAction::Keep(args)) => keep::run(*args, charset),
         Err(end) => end.answer(&table::SCAN),
     }
 }

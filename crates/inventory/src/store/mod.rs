@@ -21,7 +21,7 @@ mod small_tables;
 mod text;
 
 pub(crate) use checksum::hash;
-pub(crate) use chunk::{EntryRow, EntryTotals, RowChunk, micros};
+pub(crate) use chunk::{EntryRow, EntryTotals, MissingColumns, RowChunk, micros};
 pub(crate) use column::{
     BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
 };

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use fathom_walk::fault::point;
 use fathom_walk::{address_space_left, spawn_thread};
 
-use super::chunk::RowChunk;
+use super::chunk::{MissingColumns, RowChunk};
 use super::column::Int64Buffer;
 use super::copied_group::CopiedGroup;
 use super::dirs::DirsBuffer;
@@ -285,8 +285,8 @@ impl SegmentWriter {
         for (row, ..) in chunk.iter().filter(|(row, ..)| row.errno == 0) {
             if last != Some((row.uid, row.gid)) {
                 last = Some((row.uid, row.gid));
-                self.users.insert(row.uid);
-                self.groups.insert(row.gid);
+                self.users.extend(row.has(MissingColumns::UID).then_some(row.uid));
+                self.groups.extend(row.has(MissingColumns::GID).then_some(row.gid));
             }
             if row.nlink > 1 {
                 self.links.columns.push(dir_id, row);
