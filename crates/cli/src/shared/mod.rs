@@ -11,6 +11,7 @@ pub(crate) mod locale;
 pub(crate) mod progress;
 pub(crate) mod screen;
 pub(crate) mod start;
+pub(crate) mod temporary;
 pub(crate) mod value;
 
 pub(crate) use cmdline::{flag, getopt, help, output};
