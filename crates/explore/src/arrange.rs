@@ -165,7 +165,8 @@ mod tests {
     }
 
     fn rows() -> [Row; 4] {
-        let mut rows = [file("b", 5, 30), file("a", 5, 10), directory("z", 9, 20), file("longer than 8", 1, -5)];
+        let mut rows =
+            [file("b", 5, 30), file("a", 5, 10), directory("z", 9, 20), file("longer than 8", 1, -5)];
         rows[2].amount.entries = 7;
         rows[0].growth = Some(Amount { apparent: -5, allocated: -5, entries: 0 });
         rows

@@ -87,7 +87,8 @@ fn parse_word(word: &[u8], charset: Charset) -> Result<FilterTest, Vec<u8>> {
         _ => (false, word),
     };
     let age = |text: &[u8]| {
-        duration::parse(text).map_err(|_| [b"no age: ", &quote(text, charset)[..], b", as 90s, 12h or 30d"].concat())
+        duration::parse(text)
+            .map_err(|_| [b"no age: ", &quote(text, charset)[..], b", as 90s, 12h or 30d"].concat())
     };
     let size = |sign: &[u8], text: &[u8]| {
         SizeTest::parse(&[sign, text].concat()).map_err(|error| error.message(charset))
@@ -155,7 +156,8 @@ mod tests {
     fn admitted(filter: &str) -> Vec<String> {
         let filter = Filter::parse(filter.as_bytes(), &context()).unwrap();
         let day = 86400;
-        let mut rows = vec![file("a.log", 10_000, 99 * day), file("B.LOG", 10, 10 * day), file("old", 5000, 0)];
+        let mut rows =
+            vec![file("a.log", 10_000, 99 * day), file("B.LOG", 10, 10 * day), file("old", 5000, 0)];
         rows[2].uid = 7;
         rows[2].file_type = fathom_io::FileType::Directory;
         let shown = rows.into_iter().filter(|row| filter.admits(row, true));
@@ -183,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_word_without_a_meaning_is_named() {
-        for (filter, word) in [("size>x", "x"), ("x age>y", "y"), ("type:q", "q"), ("size<", "invalid size")] {
+        for (filter, word) in [("size>x", "x"), ("x age>y", "y"), ("type:q", "q"), ("size<", "invalid size")]
+        {
             let message = Filter::parse(filter.as_bytes(), &context()).unwrap_err();
             assert!(String::from_utf8(message).unwrap().contains(word), "{filter}");
         }

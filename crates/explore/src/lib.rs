@@ -10,11 +10,16 @@
 
 pub mod arrange;
 pub mod filter;
+pub mod input;
 pub mod listing;
 pub mod marks;
 pub mod memory;
 pub mod remover;
+pub mod script;
+pub mod session;
 pub mod source;
+pub mod state;
+pub mod views;
 
 /// Runs the program of the README as a test.
 #[cfg(doctest)]

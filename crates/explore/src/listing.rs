@@ -173,7 +173,8 @@ impl Listing {
     pub fn find(&self, prefix: &[u8], from: usize) -> Option<usize> {
         let begins = |position: &usize| {
             let name = self.row(*position).map(|row| &row.name);
-            name.and_then(|name| name.get(..prefix.len())).is_some_and(|name| name.eq_ignore_ascii_case(prefix))
+            name.and_then(|name| name.get(..prefix.len()))
+                .is_some_and(|name| name.eq_ignore_ascii_case(prefix))
         };
         (from..self.len()).chain(0..from.min(self.len())).find(begins)
     }
@@ -201,7 +202,8 @@ impl Place {
     /// Returns the place of an entry of this directory.
     #[must_use]
     pub fn child(&self, name: &[u8]) -> Place {
-        let below = if self.below.is_empty() { name.to_vec() } else { [&self.below, &b"/"[..], name].concat() };
+        let below =
+            if self.below.is_empty() { name.to_vec() } else { [&self.below, &b"/"[..], name].concat() };
         Place { root: self.root, below }
     }
 
@@ -212,7 +214,8 @@ impl Place {
             return None;
         }
         let slash = self.below.iter().rposition(|byte| *byte == b'/');
-        let (above, name) = slash.map_or((&b""[..], &self.below[..]), |slash| (&self.below[..slash], &self.below[slash + 1..]));
+        let (above, name) = slash
+            .map_or((&b""[..], &self.below[..]), |slash| (&self.below[..slash], &self.below[slash + 1..]));
         Some((Place { root: self.root, below: above.to_vec() }, name))
     }
 }
@@ -256,7 +259,8 @@ mod tests {
     #[test]
     fn a_prefix_is_looked_for_from_the_cursor_on() {
         let listing = listing(30);
-        let name = |position| listing.row(position).map(|row| String::from_utf8_lossy(&row.name).into_owned());
+        let name =
+            |position| listing.row(position).map(|row| String::from_utf8_lossy(&row.name).into_owned());
         assert_eq!(listing.find(b"F1", 0).and_then(name).as_deref(), Some("f19"));
         assert_eq!(listing.find(b"f1", 11).and_then(name).as_deref(), Some("f18"));
         assert_eq!(listing.find(b"f2", 29).and_then(name).as_deref(), Some("f29"));

@@ -1,7 +1,7 @@
 //! The marked entries. A mark is a path and the inode that was shown under it, never a position: no
 //! sorting, filtering, moving or reading again changes which entries are marked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use fathom_io::FileType;
 
@@ -77,6 +77,15 @@ impl Marks {
         }
     }
 
+    /// Removes the marks of entries that are gone, and of everything below them.
+    pub fn remove_below(&mut self, gone: &[(Place, Row)]) {
+        for (place, row) in gone {
+            self.remove(place, row);
+        }
+        let gone: HashSet<_> = gone.iter().map(|(place, row)| key(place, row)).collect();
+        self.0.retain(|(root, path), _| !is_below(*root, path, |above| gone.contains(above)));
+    }
+
     /// Returns the marked entries in the order of their paths.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Mark> + ExactSizeIterator {
         self.0.values()
@@ -89,17 +98,17 @@ impl Marks {
 
     /// Returns whether a directory above the entry is marked.
     fn is_covered(&self, mark: &Mark) -> bool {
-        let root = mark.place.root;
-        let mut above = Some(mark.place.below.clone());
-        while let Some(path) = above.filter(|path| !path.is_empty()) {
-            let found = self.0.get(&(root, path.clone()));
-            if found.is_some_and(|found| found.row.file_type == FileType::Directory) {
-                return true;
-            }
-            above = Place { root, below: path }.parent().map(|(above, _)| above.below);
-        }
-        false
+        let is_marked = |above: &(usize, Vec<u8>)| {
+            self.0.get(above).is_some_and(|found| found.row.file_type == FileType::Directory)
+        };
+        is_below(mark.place.root, &key(&mark.place, &mark.row).1, is_marked)
     }
+}
+
+/// Returns whether any directory above a path, below its root, fulfils a condition.
+fn is_below(root: usize, path: &[u8], mut condition: impl FnMut(&(usize, Vec<u8>)) -> bool) -> bool {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    slashes.into_iter().any(|slash| condition(&(root, path[..slash].to_vec())))
 }
 
 /// Returns the root and the path of an entry.
@@ -130,6 +139,16 @@ mod tests {
         }
         let names: Vec<_> = marks.outermost().map(|mark| mark.place.child(&mark.row.name).below).collect();
         assert_eq!(names, [&b"a"[..], b"a-b", b"b/a", b"c/d"]);
+    }
+
+    #[test]
+    fn what_is_below_a_removed_directory_is_no_longer_marked() {
+        let mut marks = Marks::default();
+        for (below, name) in [("a/b", "c"), ("a", "d"), ("ab", "e")] {
+            marks.insert(&place(below), &file(name, 1, 0));
+        }
+        marks.remove_below(&[(place("a"), directory("b", 1, 0)), (place("a"), file("d", 1, 0))]);
+        assert_eq!(marks.iter().map(|mark| &*mark.row.name).collect::<Vec<_>>(), [b"e"]);
     }
 
     #[test]

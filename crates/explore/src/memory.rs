@@ -196,7 +196,10 @@ impl Source for MemorySource {
         let mut found: Vec<PlacedRow> = self
             .files()
             .filter(|(root, below, _)| *root == place.root && below.starts_with(&place.below))
-            .map(|(root, below, row)| PlacedRow { place: Place { root, below: below.clone() }, row: row.clone() })
+            .map(|(root, below, row)| PlacedRow {
+                place: Place { root, below: below.clone() },
+                row: row.clone(),
+            })
             .collect();
         found.sort_by_key(|found| (u64::MAX - found.row.amount.allocated, found.row.name.clone()));
         found.truncate(count);
