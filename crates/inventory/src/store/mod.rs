@@ -42,4 +42,7 @@ pub use error::{Error, Op};
 pub use files::{create_private, rename_new, sync_directory_of};
 pub use manifest::{Completeness, Manifest, ManifestFile, ManifestRoot, ReuseSummary, VERSION};
 pub use optional::{OptionalColumns, OptionalValues, UnknownColumn};
-pub use read::{Inventory, Table, TableRows, ValueKind, check_bytes};
+pub use read::{
+    BrowseKey, BrowsedDir, BrowsedEntry, Browser, Inventory, Table, TableRows, ValueKind, check_bytes,
+};
+pub use text::{EXTENSION_BYTES, name_extension};

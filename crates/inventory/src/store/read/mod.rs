@@ -18,6 +18,7 @@
 //!
 //! Two tests in `group.rs` show the abort and the panic.
 
+mod browse;
 mod by_dir;
 mod decode;
 mod dirs;
@@ -44,6 +45,7 @@ use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
 use paths::LongPaths;
 use table_file::TableFile;
 
+pub use browse::{BrowseKey, BrowsedDir, BrowsedEntry, Browser};
 pub(crate) use by_dir::EntriesByDir;
 pub(crate) use dirs::{DirColumns, DirRowRead};
 pub(crate) use group::RowGroup;
