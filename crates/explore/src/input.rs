@@ -131,6 +131,8 @@ pub enum Effect {
     Suspend,
     /// Ends the session.
     Quit,
+    /// Ends the session as if it was interrupted.
+    Abort,
 }
 
 /// The rows of a view.

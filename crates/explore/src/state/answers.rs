@@ -30,7 +30,7 @@ impl State {
             }
             Answer::RemovalEnded { sequence, outcome } => self.take_outcome(sequence, &outcome),
             Answer::Message(message) => self.message = Some(message),
-            Answer::Died => self.effects.push(Effect::Quit),
+            Answer::Died => self.effects.push(Effect::Abort),
         }
     }
 

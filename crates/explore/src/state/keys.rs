@@ -38,7 +38,7 @@ impl State {
     /// Handles a key.
     pub(super) fn press(&mut self, key: Key) {
         match key {
-            Key::Ctrl('c') => return self.effects.push(Effect::Quit),
+            Key::Ctrl('c') => return self.effects.push(Effect::Abort),
             Key::Ctrl('z') => return self.effects.push(Effect::Suspend),
             _ => self.message = None,
         }

@@ -206,7 +206,7 @@ fn effects_have_paths_of_this_machine() {
     assert_eq!(outside, format!("[{}]", expected.join(", ")));
     it.press(Key::Ctrl('z'));
     it.press(Key::Ctrl('c'));
-    assert!(matches!(it.outside[3..], [Effect::Suspend, Effect::Quit]));
+    assert!(matches!(it.outside[3..], [Effect::Suspend, Effect::Abort]));
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn a_panic_of_the_source_ends_the_session() {
         }
     }
     let mut state = State::new(Settings::default());
-    assert!(matches!(state.handle(Event::Answer(Answer::Died))[..], [Effect::Quit]));
+    assert!(matches!(state.handle(Event::Answer(Answer::Died))[..], [Effect::Abort]));
     session.end();
 }
 
