@@ -7,6 +7,7 @@ mod command;
 mod diff;
 mod docs;
 mod du;
+mod explore;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
