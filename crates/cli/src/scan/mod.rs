@@ -3,6 +3,7 @@
 mod args;
 mod estimate;
 mod inodes;
+mod keep;
 mod select;
 mod stream;
 pub(crate) mod table;
@@ -36,6 +37,7 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
         }
         Ok(ScanAction::Scan(args)) => make(*args, charset),
         Ok(ScanAction::Estimate(args)) => estimate::run(*args, charset),
+        Ok(ScanAction::Keep(args)) => keep::run(*args, charset),
         Err(end) => end.answer(&table::SCAN),
     }
 }
