@@ -2,6 +2,7 @@
 
 complete -c fathom -n __fish_use_subcommand -f
 complete -c fathom -n __fish_use_subcommand -f -a du -d 'show how much space files and directories take'
+complete -c fathom -n __fish_use_subcommand -f -a explore -d 'look through file trees and inventories in the terminal, and clean up'
 complete -c fathom -n __fish_use_subcommand -f -a list -d 'list files and directories'
 complete -c fathom -n __fish_use_subcommand -f -a scan -d 'make an inventory of file trees, to be asked later'
 complete -c fathom -n __fish_use_subcommand -f -a top -d 'show what takes the most space, from an inventory'
@@ -53,6 +54,18 @@ complete -c fathom -n '__fish_seen_subcommand_from du' -l progress -f -a 'auto a
 complete -c fathom -n '__fish_seen_subcommand_from du' -l io -x -a 'sync threads async-seq async-par uring auto' -d 'the I/O model: sync, threads[=N], async-seq, async-par, uring[=DEPTH], auto; otherwise auto'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l threads -x -d 'use N threads throughout instead of adapting their number'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l verbose -d 'say on standard error which model was used and what it did'
+
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l since -r -F -d 'with an INVENTORY: a column with the growth since the inventory OLDER'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -s x -l one-file-system -d 'skip directories on other file systems'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l apparent-size -d 'apparent sizes instead of disk usage; the key a changes it'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l sort -x -a 'size name count mtime growth' -d 'sort by size, name, count, mtime or growth at first'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l print0-marked -d 'at the end, print the paths of the marked entries, each with a NUL'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l read-only -d 'remove nothing, and start no program'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l no-mouse -d 'leave the mouse to the terminal, for selecting text'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l io -x -a 'sync threads async-seq async-par uring auto' -d 'the I/O model: sync, threads[=N], async-seq, async-par, uring[=DEPTH], auto; otherwise auto'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l threads -x -d 'use N threads throughout instead of adapting their number'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l help -d 'show this help and end'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from list' -s t -l type -x -d 'only entries of these types: f,d,l,p,s,c,b, one or several'
 complete -c fathom -n '__fish_seen_subcommand_from list' -s n -l name -x -d 'only names that match the wildcard pattern GLOB; of several, any'

@@ -121,8 +121,8 @@ impl Tmux {
         self.wait(&items, |screen| screen.contains(&items) && !screen.contains("walking:"))
     }
 
-    /// Starts `fathom explore` with these words. At its end, the shell writes the status, and compares
-    /// the modes of the terminal with those before.
+    /// Starts `fathom explore` with these words. At its end, the shell writes the status, and
+    /// compares the modes of the terminal with those before.
     pub(crate) fn start_explore(&self, words: &str) {
         self.line("clear; echo as before; m=$(stty -g)");
         self.wait("the cleared screen", |screen| screen.starts_with("as before\n$"));
@@ -141,6 +141,8 @@ impl Tmux {
         };
         let screen = self.wait("the end", has_ended);
         assert!(screen.contains(&format!("restored, status {status}.")), "{screen}");
+        // The text before the session is on the screen again.
+        assert!(screen.contains("as before"), "{screen}");
         screen
     }
 

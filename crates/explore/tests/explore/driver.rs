@@ -136,8 +136,7 @@ impl Driver {
         self.send(Event::Key(key));
     }
 
-    /// Presses the keys of a text; `\n` is Enter, `\t` Tab, `\x1b` Escape, `<` and `>` the arrows to
-    /// the left and to the right.
+    /// Presses the keys of a text; `\n` is Enter, `\t` Tab, `\x1b` Escape.
     pub(crate) fn keys(&mut self, text: &str) {
         for letter in text.chars() {
             self.press(match letter {
