@@ -11,10 +11,14 @@ mod explore;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
+mod grew;
+mod history;
+mod import;
 mod list;
 mod merge;
 mod models;
 mod query;
+mod rm;
 mod scan;
 mod serve;
 mod shared;

@@ -1,6 +1,7 @@
 //! Sums of files by extension, owner and age. The number of extensions and of owners is bounded:
 //! files beyond it are counted together.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -27,10 +28,21 @@ const AGE_WORDS: [&str; AGES.len() + 2] = [
 /// The sums of files by extension, owner and age.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileSummary {
-    extensions: BoundedSums<Option<Box<[u8]>>>,
-    owners: BoundedSums<u32>,
+    /// By extension; empty for files without one.
+    extensions: BoundedSums<Box<[u8]>>,
+    owners: BoundedSums<UserId>,
     ages: [Amount<u64>; AGE_WORDS.len()],
     files: u64,
+}
+
+/// A user ID, as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct UserId(u32);
+
+impl From<&UserId> for UserId {
+    fn from(id: &UserId) -> Self {
+        *id
+    }
 }
 
 /// The properties of a file by which it is summed up.
@@ -49,36 +61,60 @@ pub(crate) struct SummedFile<'a> {
 /// Sums by a key.
 #[derive(Clone, Debug)]
 struct BoundedSums<K> {
-    sums: HashMap<K, Amount<u64>>,
+    sums: Vec<(K, Amount<u64>)>,
+    /// The index of each key.
+    index: HashMap<K, usize>,
+    /// The index of the key that was added last: files of a directory are often of one kind.
+    last: usize,
     /// The sum of all keys beyond [`KEYS_MAX`].
     others: Amount<u64>,
 }
 
 impl<K> Default for BoundedSums<K> {
     fn default() -> Self {
-        Self { sums: HashMap::new(), others: Amount::default() }
+        Self { sums: Vec::new(), index: HashMap::new(), last: 0, others: Amount::default() }
     }
 }
 
-impl<K: Hash + Eq> BoundedSums<K> {
-    fn add(&mut self, key: K, amount: &Amount<u64>) {
-        let has_room = self.sums.len() < KEYS_MAX;
-        match self.sums.get_mut(&key) {
-            Some(sum) => sum.add(amount),
-            None if has_room => drop(self.sums.insert(key, *amount)),
-            None => self.others.add(amount),
+impl<K: Clone + Hash + Eq> BoundedSums<K> {
+    fn add<Q>(&mut self, key: &Q, amount: &Amount<u64>)
+    where
+        K: Borrow<Q> + for<'a> From<&'a Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if let Some((last, sum)) = self.sums.get_mut(self.last)
+            && <K as Borrow<Q>>::borrow(last) == key
+        {
+            return sum.add(amount);
         }
+        match self.index.get(key) {
+            Some(at) => self.last = *at,
+            None if self.sums.len() >= KEYS_MAX => return self.others.add(amount),
+            None => {
+                self.last = self.sums.len();
+                self.index.insert(key.into(), self.last);
+                self.sums.push((key.into(), Amount::default()));
+            }
+        }
+        self.sums[self.last].1.add(amount);
     }
 
-    fn merge(&mut self, other: &mut Self) {
-        other.sums.drain().for_each(|(key, sum)| self.add(key, &sum));
+    /// Moves the sums of `other` to these. The keys stay there, for the next files.
+    fn merge<Q>(&mut self, other: &mut Self)
+    where
+        K: Borrow<Q> + for<'a> From<&'a Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        for (key, sum) in &mut other.sums {
+            self.add(<K as Borrow<Q>>::borrow(key), &std::mem::take(sum));
+        }
         self.others.add(&std::mem::take(&mut other.others));
     }
 
     fn rows(&self, word: impl Fn(&K) -> Vec<u8>) -> Vec<SumRow> {
         let named = self.sums.iter().map(|(key, amount)| SumRow { key: word(key), amount: *amount });
         let others = SumRow { key: b"(other)".to_vec(), amount: self.others };
-        named.chain((others.amount.entries > 0).then_some(others)).collect()
+        named.chain([others]).filter(|row| row.amount.entries > 0).collect()
     }
 }
 
@@ -88,8 +124,8 @@ impl FileSummary {
         let amount = file.sizes.with_itself();
         self.files += 1;
         self.ages[age_class(file.mtime_s, now_s)].add(&amount);
-        self.owners.add(file.uid, &amount);
-        self.extensions.add(file.extension.map(Box::from), &amount);
+        self.owners.add(&UserId(file.uid), &amount);
+        self.extensions.add(file.extension.unwrap_or_default(), &amount);
     }
 
     /// Returns the number of files that were added since the last merge.
@@ -99,21 +135,21 @@ impl FileSummary {
 
     /// Moves the sums of `other` to this summary.
     pub(crate) fn merge(&mut self, other: &mut Self) {
-        self.extensions.merge(&mut other.extensions);
-        self.owners.merge(&mut other.owners);
+        self.extensions.merge::<[u8]>(&mut other.extensions);
+        self.owners.merge::<UserId>(&mut other.owners);
         self.ages.iter_mut().zip(&mut other.ages).for_each(|(age, other)| age.add(&std::mem::take(other)));
         self.files += std::mem::take(&mut other.files);
     }
 
     /// Returns the rows by `key`, the largest first.
     pub(crate) fn rows(&self, key: SumKey, owners: &Owners) -> Vec<SumRow> {
-        let owner = |uid: &u32| {
+        let owner = |uid: &UserId| {
             let mut name = Vec::new();
-            owners.write(OwnerKind::User, *uid, &mut name);
+            owners.write(OwnerKind::User, uid.0, &mut name);
             name
         };
-        let extension = |extension: &Option<Box<[u8]>>| {
-            extension.as_ref().map_or_else(|| b"(none)".to_vec(), |extension| extension.to_vec())
+        let extension = |extension: &Box<[u8]>| {
+            if extension.is_empty() { b"(none)".to_vec() } else { extension.to_vec() }
         };
         let mut rows = match key {
             SumKey::Extension => self.extensions.rows(extension),

@@ -13,7 +13,7 @@ use fathom_io::{FileType, Random};
 
 use crate::source::{Amount, Place, Row, RowState, Source};
 
-pub(crate) const NOT_CANCELLED: AtomicBool = AtomicBool::new(false);
+pub(crate) static NOT_CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// A temporary tree.
 pub(crate) struct TestTree {

@@ -1,3 +1,5 @@
+//! Inventories against the standard library, live trees, and the reports of `fathom-inventory`.
+
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

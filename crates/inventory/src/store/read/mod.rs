@@ -284,6 +284,13 @@ impl Inventory {
         Ok(())
     }
 
+    /// Returns the path of a file of a table.
+    pub(crate) fn path_of(&self, table: Table, file: usize) -> Result<PathBuf, Error> {
+        let at = self.files_of(table).nth(file);
+        let at = at.ok_or_else(|| self.refused("it has fewer files than its manifest says"))?;
+        Ok(self.directory.join(&self.manifest.files[at].name))
+    }
+
     /// Returns the number of rows of each row group of each file of a table.
     pub(crate) fn group_rows(&self, table: Table) -> Result<Vec<Vec<u64>>, Error> {
         let rows = |at: usize| {

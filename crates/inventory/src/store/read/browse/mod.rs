@@ -184,7 +184,7 @@ impl Browser {
         let subdirs = of.last.saturating_sub(of.first).cast_unsigned();
         let low = of.row.checked_sub(subdirs).filter(|_| of.row <= self.dir_rows());
         let low = low.ok_or_else(|| self.inventory.refused("its directories are not in their order"))?;
-        // The rows that have not been looked at end before this one, and their numbers with this one.
+        // The rows before `end`, with numbers up to `last`, have not been looked at.
         let (mut end, mut last) = (of.row, of.last);
         while end > low {
             if cancelled.load(Ordering::Relaxed) {

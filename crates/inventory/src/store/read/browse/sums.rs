@@ -1,5 +1,5 @@
-//! What the sums in the rows of `dirs` have too much: the further names of inodes, and directories
-//! that the scan skipped. And which directories have gaps.
+//! Corrections of the sums in the rows of `dirs`, which include further names of inodes, and
+//! directories that the scan skipped. And which directories have gaps.
 
 use std::collections::BTreeMap;
 
