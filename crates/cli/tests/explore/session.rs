@@ -107,6 +107,42 @@ fn a_script_is_written_and_removes_what_was_marked() {
 }
 
 #[test]
+fn marked_entries_are_deleted_and_moved_to_the_trash() {
+    let Some(tmux) = Tmux::start(sample()) else { return };
+    let home = tmux.tree.path().with_file_name("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::hard_link(tmux.tree.at("d/middle.log"), tmux.tree.at("second")).unwrap();
+    tmux.explore("fathom explore d", 4);
+    // A file with another name outside: none of its blocks is freed.
+    tmux.text("fmid");
+    tmux.wait_for("find: mid_");
+    tmux.keys(&["Enter"]);
+    tmux.text("d");
+    let screen = tmux.wait_for("Remove? (y, n)");
+    assert!(screen.contains("files: 1, directories: 0") && screen.contains(" on disk, frees 0 "), "{screen}");
+    tmux.text("y");
+    tmux.wait_for("entries removed: 1");
+    assert!(!tmux.tree.at("d/middle.log").exists() && tmux.tree.at("second").exists());
+    tmux.wait("the row to go", |screen| !screen.contains("middle.log"));
+    // A directory, by its count.
+    tmux.text("flarge");
+    tmux.keys(&["Enter"]);
+    tmux.text("D");
+    let screen = tmux.wait_for("Type 4, Enter");
+    assert!(screen.contains("files: 2, directories: 2"), "{screen}");
+    tmux.text("4");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("entries removed:");
+    assert!(!tmux.tree.at("d/large").exists());
+    let trashed = home.join(".local/share/Trash/files/large/deep/file");
+    assert!(trashed.exists(), "{}", tmux.screen());
+    let log = std::fs::read_to_string(home.join(".local/state/fathom/removed.jsonl")).unwrap();
+    assert!(log.contains("d/middle.log"), "{log}");
+    tmux.text("q");
+    tmux.ended(0);
+}
+
+#[test]
 fn an_inventory_is_explored_with_its_growth() {
     let Some(tmux) = Tmux::start(sample()) else { return };
     commands::stdout_of(&tmux.tree, &["scan", "-o", "old", "d"]);

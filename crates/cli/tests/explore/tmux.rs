@@ -36,6 +36,9 @@ impl Tmux {
         );
         let mut command =
             this.command(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "exec sh"]);
+        // The trash and the log of removals are beside the tree.
+        command.env("HOME", this.tree.path().with_file_name("home"));
+        command.env_remove("XDG_DATA_HOME").env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
         command.current_dir(this.tree.path()).env("PATH", path.unwrap()).env("PS1", "$ ");
         command
             .env("LC_ALL", "C.UTF-8")
