@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -127,8 +128,12 @@ impl Tmux {
     /// Starts `fathom explore` with these words. At its end, the shell writes the status, and
     /// compares the modes of the terminal with those before.
     pub(crate) fn start_explore(&self, words: &str) {
-        self.line("clear; echo as before; m=$(stty -g)");
-        self.wait("the cleared screen", |screen| screen.starts_with("as before\n$"));
+        // A number for each start, so that the screen of an earlier one is not taken for this one's.
+        static STARTS: AtomicU32 = AtomicU32::new(0);
+        let number = STARTS.fetch_add(1, Ordering::Relaxed);
+        self.line(&format!("clear; echo as before {number}; m=$(stty -g)"));
+        let cleared = format!("as before {number}\n$");
+        self.wait("the cleared screen", |screen| screen.starts_with(&cleared));
         self.line(&format!(
             "{words}; s=$?; [ \"$(stty -g)\" = \"$m\" ] && echo \"restored, status $s.\" || echo \"changed, status $s.\""
         ));
