@@ -19,6 +19,7 @@ zsh          zsh         the completions
 fdfind       fd-find     the comparison of ignore rules
 ncdu         ncdu        the test of exports
 sqlite3      sqlite3     the test of exports
+tmux         tmux        the tests of the explorer
 strace       strace      the system calls of the playground programs
 go           golang-go   the playground
 javac        default-jdk-headless  the playground

@@ -95,6 +95,7 @@ macro_rules! help_works {
 help_works! {
     examples_of_fathom_work: [],
     examples_of_du_work: ["du"],
+    examples_of_explore_work: ["explore"],
     examples_of_list_work: ["list"],
     examples_of_scan_work: ["scan"],
     examples_of_top_work: ["top"],
@@ -154,6 +155,10 @@ fn check(lines: Vec<String>) {
             let previous = words.split_whitespace().next().expect("an example names the earlier inventory");
             run(&format!("fathom scan -o {previous} srv"), home.path());
         }
+        if line.starts_with("fathom explore") {
+            check_without_terminal(&line, home.path());
+            continue;
+        }
         // A server does not exit by itself, so check its configuration instead.
         let stays = line.starts_with("fathom serve")
             && !["--check", "--io-report"].iter().any(|option| line.contains(option));
@@ -172,6 +177,15 @@ fn check(lines: Vec<String>) {
         let makes_files = line.contains(" -o ") || line.contains("--parquet");
         assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
     }
+}
+
+/// Checks that a command line of the explorer is understood: without a terminal, that is all.
+fn check_without_terminal(line: &str, home: &Path) {
+    let (command, _pipe) = line.split_once(" | ").unwrap_or((line, ""));
+    let output = run(&format!("{} </dev/null", moved(command, home)), home);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(message, "fathom explore: standard input is not a terminal\n", "{line}");
+    assert_eq!(output.status.code(), Some(2), "{line}");
 }
 
 #[test]

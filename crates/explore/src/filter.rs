@@ -25,8 +25,9 @@ pub struct FilterContext {
 /// A condition on entries.
 ///
 /// A filter is a list of words, separated by spaces, and an entry has to fulfil each:
-/// `size>10M`, `size<4K`, `age>30d`, `age<12h`, `type:f,l`, `owner:NAME`, and otherwise a part of the
-/// name, or a pattern for the whole name if it has `*`, `?` or `[`. `!` before a word negates it.
+/// `size>10M`, `size<4K`, `age>30d`, `age<12h`, `type:f,l`, `owner:NAME`, and otherwise a part of
+/// the name, or a pattern for the whole name if it has `*`, `?` or `[`. `!` before a word negates
+/// it.
 ///
 /// ```
 /// use std::sync::Arc;

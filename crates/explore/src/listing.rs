@@ -167,8 +167,8 @@ impl Listing {
         &self.tiles
     }
 
-    /// Returns the first position at or behind `from` whose name begins with `prefix`, continuing at
-    /// the first one.
+    /// Returns the first position at or behind `from` whose name begins with `prefix`, continuing
+    /// at the first one.
     #[must_use]
     pub fn find(&self, prefix: &[u8], from: usize) -> Option<usize> {
         let begins = |position: &usize| {

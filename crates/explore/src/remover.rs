@@ -1,6 +1,7 @@
 //! The interface of the removal of entries. The explorer decides which entries; an implementation
 //! deletes them beneath their roots, and only if they are still the inodes that were shown.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_remove::Identity;
@@ -67,7 +68,7 @@ pub trait Remover: Send {
     ///
     /// # Errors
     /// A message, without the program's name, if nothing can be removed.
-    fn plan(&mut self, removals: &[Removal], stop: &AtomicBool) -> Result<RemovalPlan, Vec<u8>>;
+    fn plan(&mut self, removals: &[Removal], stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>>;
 
     /// Removes the entries, and calls `progress` now and then. Returns soon after `stop` is true.
     fn remove(
@@ -75,6 +76,6 @@ pub trait Remover: Send {
         kind: RemovalKind,
         removals: &[Removal],
         progress: &mut dyn FnMut(RemovalProgress),
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
     ) -> RemovalOutcome;
 }

@@ -1,5 +1,5 @@
-//! The marked entries as text: a shell script that removes them, and the sequence that copies a path
-//! to the clipboard of the terminal.
+//! The marked entries as text: a shell script that removes them, and the sequence that copies a
+//! path to the clipboard of the terminal.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! The threads on which the calls of the source and of the remover are made, so that the state never
-//! waits. What is handed over is bounded: one query, of which the newest replaces an older one and
+//! The threads on which the calls of the source and of the remover are made, so that the state
+//! never waits. The queues are bounded: one query, of which the newest replaces an older one and
 //! cancels it, one request of each other kind, and as many answers as there are requests.
 
 use std::io;

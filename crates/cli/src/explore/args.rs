@@ -8,6 +8,7 @@ use fathom_explore::arrange::{Arrangement, SortKey};
 use fathom_text::quote::Charset;
 use fathom_walk::Model;
 
+use super::remote::{RemoteTree, SSH};
 use super::table::{EXPLORE, ExploreOption, SORT_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
 use crate::shared::value;
@@ -18,6 +19,10 @@ pub(crate) struct ExploreArgs {
     /// The trees, or one inventory.
     pub(crate) paths: Vec<CString>,
     pub(crate) since: Option<PathBuf>,
+    /// A tree on another machine, in place of `paths`.
+    pub(crate) remote: Option<RemoteTree>,
+    /// The command that runs a program there.
+    pub(crate) ssh: OsString,
     pub(crate) one_file_system: bool,
     pub(crate) model: Model,
     pub(crate) threads: Option<usize>,
@@ -33,6 +38,8 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
     let mut args = ExploreArgs {
         paths: Vec::new(),
         since: None,
+        remote: None,
+        ssh: SSH.into(),
         one_file_system: false,
         model: Model::Auto,
         threads: None,
@@ -42,6 +49,9 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
         is_read_only: false,
     };
     let operands = cmdline::parse(&EXPLORE, words, charset, |key, value| args.apply(key, value))?;
+    if args.remote.is_some() && !operands.is_empty() {
+        return Err(b"--remote HOST:PATH takes the place of PATH and INVENTORY".to_vec().into());
+    }
     args.paths = paths(operands)?;
     if args.since.is_some() && args.paths.len() > 1 {
         return Err(b"--since goes with one inventory".to_vec().into());
@@ -53,6 +63,8 @@ impl ExploreArgs {
     fn apply(&mut self, key: ExploreOption, option: OptionValue) -> Result<(), Vec<u8>> {
         match key {
             ExploreOption::Since => self.since = Some(option.path()?),
+            ExploreOption::Remote => self.remote = Some(RemoteTree::parse(option.bytes())?),
+            ExploreOption::Ssh => self.ssh = OsString::from_vec(option.into_bytes()),
             ExploreOption::OneFileSystem => self.one_file_system = true,
             ExploreOption::ApparentSize => self.arrangement.apparent = true,
             ExploreOption::Sort => self.arrangement.sort = option.read(sort)?,

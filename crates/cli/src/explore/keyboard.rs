@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use crossterm::event::{
-    self, Event as TerminalEvent, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+    self, Event as TerminalEvent, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEvent,
+    MouseEventKind,
 };
 use fathom_explore::input::Key;
 
@@ -20,30 +21,38 @@ pub(super) fn read_keys() -> io::Result<(Vec<Key>, bool)> {
         if !event::poll(READ_TIME)? {
             return Ok((keys, false));
         }
-        keys.extend(key(&event::read()?));
+        keys.extend(self::keys(&event::read()?).into_iter().flatten());
     }
     Ok((keys, true))
 }
 
-/// Returns the key of an event; `None` for events that mean nothing here.
-fn key(event: &TerminalEvent) -> Option<Key> {
+/// Returns the keys of an event; none for events that mean nothing here.
+///
+/// Escape and a character that follow each other closely arrive as the character with Alt, for
+/// which the explorer has no other use.
+fn keys(event: &TerminalEvent) -> [Option<Key>; 2] {
     match event {
         TerminalEvent::Key(event) if event.kind != KeyEventKind::Release => {
-            let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
+            let has = |modifier| event.modifiers.contains(modifier);
             match event.code {
-                KeyCode::Char(letter) if ctrl => Some(Key::Ctrl(letter)),
-                KeyCode::Char(letter) => Some(Key::Char(letter)),
-                code => special(code),
+                KeyCode::Char(letter) if has(KeyModifiers::CONTROL) => [Some(Key::Ctrl(letter)), None],
+                KeyCode::Char(letter) if has(KeyModifiers::ALT) => {
+                    [Some(Key::Escape), Some(Key::Char(letter))]
+                }
+                KeyCode::Char(letter) => [Some(Key::Char(letter)), None],
+                code => [special(code), None],
             }
         }
-        TerminalEvent::Mouse(event) => match event.kind {
-            MouseEventKind::Down(MouseButton::Left) => {
-                Some(Key::Click { column: event.column, line: event.row })
-            }
-            MouseEventKind::ScrollUp => Some(Key::WheelUp),
-            MouseEventKind::ScrollDown => Some(Key::WheelDown),
-            _ => None,
-        },
+        TerminalEvent::Mouse(event) => [mouse(*event), None],
+        _ => [None, None],
+    }
+}
+
+fn mouse(event: MouseEvent) -> Option<Key> {
+    match event.kind {
+        MouseEventKind::Down(MouseButton::Left) => Some(Key::Click { column: event.column, line: event.row }),
+        MouseEventKind::ScrollUp => Some(Key::WheelUp),
+        MouseEventKind::ScrollDown => Some(Key::WheelDown),
         _ => None,
     }
 }
@@ -64,4 +73,21 @@ fn special(code: KeyCode) -> Option<Key> {
         KeyCode::End => Key::End,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossterm::event::KeyEvent;
+
+    #[test]
+    fn modifiers_make_other_keys() {
+        let keys = |letter, modifiers| {
+            self::keys(&TerminalEvent::Key(KeyEvent::new(KeyCode::Char(letter), modifiers)))
+        };
+        assert_eq!(keys('q', KeyModifiers::NONE), [Some(Key::Char('q')), None]);
+        assert_eq!(keys('D', KeyModifiers::SHIFT), [Some(Key::Char('D')), None]);
+        assert_eq!(keys('z', KeyModifiers::CONTROL), [Some(Key::Ctrl('z')), None]);
+        assert_eq!(keys('q', KeyModifiers::ALT), [Some(Key::Escape), Some(Key::Char('q'))]);
+    }
 }

@@ -6,6 +6,8 @@ mod inbox;
 mod keyboard;
 mod open;
 mod programs;
+mod remote;
+mod removal;
 mod run;
 mod signals;
 pub(crate) mod table;
@@ -46,14 +48,16 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
 fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
     // The terminal first: without one, nothing is walked.
     let opened = tty::open(args.prints_marks).and_then(|tty| Ok((tty, open::open_source(args, charset)?)));
-    let (tty, source) = match opened {
+    let (tty, opened) = match opened {
         Ok(opened) => opened,
         Err(message) => {
             output::print_error(NAME, &message);
             return MISUSED;
         }
     };
-    match run(args, charset, tty, source) {
+    // Its directory is removed after the source is closed.
+    let _fetched = opened.fetched;
+    match run(args, charset, tty, opened.source) {
         Ok((SessionEnd::Quit, marked)) => print_marked(args, &marked),
         Ok((SessionEnd::Interrupted(status), _)) => status,
         Err(error) => {
@@ -75,7 +79,8 @@ fn run(
     tty::restore_on_panic(&tty, &waker)?;
     let inbox = Arc::new(AnswerInbox::new(waker));
     let answers = inbox.clone();
-    let session = Session::start(source, open::open_remover(args), move |answer| answers.push(answer))?;
+    let session =
+        Session::start(source, removal::open_remover(args, charset), move |answer| answers.push(answer))?;
     let state = State::new(settings(args, charset));
     let terminal = ExploreTerminal::enter(tty, args.uses_mouse)?;
     let mut running = Running { state, session, inbox, wake, signals, terminal, charset };

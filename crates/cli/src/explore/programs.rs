@@ -66,7 +66,7 @@ mod tests {
         assert!(write().starts_with(b"the script is in "));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(write().ends_with(b": File exists"));
-        assert!(Command::new(path).status().unwrap().success());
+        assert!(Command::new("sh").arg(path).status().unwrap().success());
     }
 
     #[test]

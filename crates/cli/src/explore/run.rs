@@ -1,5 +1,5 @@
-//! The loop of a session: waits for keys, answers and signals, passes them to the state, and draws a
-//! frame if anything has happened.
+//! The loop of a session: waits for keys, answers and signals, passes them to the state, and draws
+//! a frame if anything has happened.
 
 use std::io;
 use std::os::unix::net::UnixStream;

@@ -8,6 +8,8 @@ use crate::shared::flag::{self, Flag, ValueKind, both, long};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExploreOption {
     Since,
+    Remote,
+    Ssh,
     OneFileSystem,
     ApparentSize,
     Sort,
@@ -30,6 +32,11 @@ const ABOUT: &str = "About the program";
 pub(crate) const FLAGS: &[Flag<ExploreOption>] = &[
     long(ExploreOption::Since, "since", SHOWN, "with an INVENTORY: a column with the growth since the inventory OLDER")
         .required("OLDER", ValueKind::File),
+    long(ExploreOption::Remote, "remote", SHOWN, "the tree at PATH on another machine, which ssh reaches as HOST")
+        .required("HOST:PATH", ValueKind::Text)
+        .more("`fathom scan` scans it there, so fathom has to be installed there, and the inventory is kept here until the end."),
+    long(ExploreOption::Ssh, "ssh", ENGINE, "the command for `--remote`, with its options: `ssh -p 2222`")
+        .required("COMMAND", ValueKind::Text),
     both(ExploreOption::OneFileSystem, b'x', "one-file-system", SHOWN, "skip directories on other file systems"),
     long(ExploreOption::ApparentSize, "apparent-size", SHOWN, "apparent sizes instead of disk usage; the key `a` changes it"),
     long(ExploreOption::Sort, "sort", SHOWN, "sort by `size`, `name`, `count`, `mtime` or `growth` at first")
@@ -49,7 +56,11 @@ pub(crate) const FLAGS: &[Flag<ExploreOption>] = &[
 pub(crate) const EXPLORE: Command<ExploreOption> = Command {
     name: "fathom explore",
     brief: "look through file trees and inventories in the terminal, and clean up",
-    usage: &["[OPTION]... [PATH]...", "[OPTION]... INVENTORY [--since OLDER]"],
+    usage: &[
+        "[OPTION]... [PATH]...",
+        "[OPTION]... INVENTORY [--since OLDER]",
+        "[OPTION]... --remote HOST:PATH [--since OLDER]",
+    ],
     about: &[
         "Shows what takes the space in each PATH, or else in the current directory, while it is being walked. An INVENTORY, \
          as `fathom scan` makes it, opens at once, however large it is.",
@@ -64,6 +75,7 @@ pub(crate) const EXPLORE: Command<ExploreOption> = Command {
         ("fathom explore", "the current directory"),
         ("fathom explore -x /", "one file system"),
         ("fathom explore --since monday.inv today.inv", "what has grown since Monday"),
+        ("fathom explore --remote nas:/srv", "a tree on another machine"),
         ("fathom explore --print0-marked ~ | xargs -0 du -sh", "choose entries for another program"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-top", "fathom-du"],
@@ -106,6 +118,8 @@ const MARKS: Note = Note {
         "`d` deletes and `D` moves to the trash the marked entries, or the one under the cursor if none is marked. Before, \
          it is said how many files and directories this is, and how much space the file system will get back. If there \
          are directories among them, this number has to be typed. An entry that has become another inode is not removed.",
+        "Everything that was removed is in the log `$XDG_STATE_HOME/fathom/removed.jsonl` (`~/.local/state/fathom/removed.jsonl`), \
+         in the format of `fathom rm --log`.",
         "`W` writes a shell script that removes the marked entries, Tab lists them, `*` inverts the marks, `+` marks all that \
          is shown, and `-` takes all marks away.",
     ],

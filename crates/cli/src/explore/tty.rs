@@ -111,8 +111,10 @@ impl ExploreTerminal {
             out.queue(EnableMouseCapture)?;
         }
         (&self.file).write_all(&out)?;
-        // Every cell is drawn again.
-        self.terminal.clear()
+        // Every cell is drawn again. `Terminal::clear` would ask the terminal where its cursor is,
+        // and wait for the answer.
+        let area = self.terminal.size()?.into();
+        self.terminal.resize(area)
     }
 
     /// Leaves the modes of the explorer.

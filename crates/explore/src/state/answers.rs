@@ -71,8 +71,8 @@ impl State {
         }
     }
 
-    /// Shows other rows, and moves the cursor to the row that the query names. When the same rows are
-    /// read again, the cursor stays on its row, but at the top it stays at the top.
+    /// Shows other rows, and moves the cursor to the row that the query names. When the same rows
+    /// are read again, the cursor stays on its row, but at the top it stays at the top.
     fn install(&mut self, mut listing: Listing, pending: &super::PendingQuery) {
         listing.arrange(&self.arrangement);
         let current = self.current_name().filter(|_| pending.is_refresh && self.cursor > 0);

@@ -1,5 +1,5 @@
-//! The state of the explorer: keys and answers change it, and it asks for effects. It makes no system
-//! call and never waits.
+//! The state of the explorer: keys and answers change it, and it asks for effects. It makes no
+//! system call and never waits.
 
 mod actions;
 mod answers;
@@ -304,7 +304,7 @@ impl State {
         Some(join(root, &place.below))
     }
 
-    /// Asks for the rows of a view. What is shown stays until they are there.
+    /// Asks for the rows of a view. The present rows stay until the answer is there.
     fn request(&mut self, view: View, place: Option<Place>, select: Option<Vec<u8>>, is_refresh: bool) {
         self.sequence += 1;
         let kind = match (view, &place) {

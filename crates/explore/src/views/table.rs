@@ -32,7 +32,7 @@ impl TableColumn {
     fn cells(self, width: u16) -> u16 {
         match self {
             Self::Share if width < 60 => 7,
-            Self::Share => 16,
+            Self::Share => 17,
             Self::Growth => 8,
             Self::Count => 7,
             Self::Mtime => 11,
@@ -159,13 +159,13 @@ fn draw(
 
 fn share(size: u64, (max, sum): (u64, u64), canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
     let style = canvas.color(Color::Green);
-    if room < 15 {
+    if room < 16 {
         canvas.put(x, y, room, &canvas.bar(size, max, room), style);
         return;
     }
     let per_mille = u128::from(size) * 1000 / u128::from(sum.max(1));
-    canvas.put_right(x, y, 5, &format!("{}.{}%", per_mille / 10, per_mille % 10), Style::new());
-    canvas.put(x + 6, y, room - 6, &canvas.bar(size, max, room - 6), style);
+    canvas.put_right(x, y, 6, &format!("{}.{}%", per_mille / 10, per_mille % 10), Style::new());
+    canvas.put(x + 7, y, room - 7, &canvas.bar(size, max, room - 7), style);
 }
 
 fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {

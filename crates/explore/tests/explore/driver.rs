@@ -1,6 +1,7 @@
 //! Runs the state against a source in memory, on one thread: each effect is carried out before the
 //! next key.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
@@ -21,7 +22,7 @@ pub(crate) struct FakeRemover {
 }
 
 impl Remover for FakeRemover {
-    fn plan(&mut self, removals: &[Removal], _stop: &AtomicBool) -> Result<RemovalPlan, Vec<u8>> {
+    fn plan(&mut self, removals: &[Removal], _stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
         if removals.iter().any(|removal| removal.below.ends_with(b"mount")) {
             return Err(b"a filesystem is mounted there".to_vec());
         }
@@ -35,7 +36,7 @@ impl Remover for FakeRemover {
         kind: RemovalKind,
         removals: &[Removal],
         progress: &mut dyn FnMut(RemovalProgress),
-        _stop: &AtomicBool,
+        _stop: &Arc<AtomicBool>,
     ) -> RemovalOutcome {
         self.removed.push((kind, removals.to_vec()));
         let is_kept = |removal: &Removal| {
@@ -102,7 +103,7 @@ impl Driver {
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
-        let never = AtomicBool::new(false);
+        let never = Arc::default();
         for effect in effects {
             let answer = match effect {
                 Effect::Query(query) => find(&mut self.source, &query),
@@ -136,8 +137,7 @@ impl Driver {
         self.send(Event::Key(key));
     }
 
-    /// Presses the keys of a text; `\n` is Enter, `\t` Tab, `\x1b` Escape, `<` and `>` the arrows to
-    /// the left and to the right.
+    /// Presses the keys of a text; `\n` is Enter, `\t` Tab, `\x1b` Escape.
     pub(crate) fn keys(&mut self, text: &str) {
         for letter in text.chars() {
             self.press(match letter {

@@ -1,5 +1,5 @@
-//! Frames: snapshots at fixed sizes, and the work of a frame with a million rows. `UPDATE_SNAPSHOTS=1`
-//! writes the snapshots.
+//! Frames: snapshots at fixed sizes, and the work of a frame with a million rows.
+//! `UPDATE_SNAPSHOTS=1` writes the snapshots.
 
 use std::path::Path;
 use std::time::Instant;

@@ -115,7 +115,8 @@ fn a_newer_query_cancels_an_older_one() {
     session.perform(query(4, "slow"));
     while started.try_recv().is_ok() {}
     session.end();
-    // The second query was replaced before it began, or cancelled; the source is stopped at the end.
+    // The second query was replaced before it began, or cancelled; the source is stopped at the
+    // end.
     started.recv_timeout(LIMIT).unwrap();
 }
 

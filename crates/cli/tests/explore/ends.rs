@@ -1,0 +1,71 @@
+//! The ends of a session: signals, panics, job control. The terminal is restored by each.
+
+use rustix::process::Signal;
+
+use crate::support::{Tree, skip};
+use crate::tmux::Tmux;
+
+fn start() -> Option<Tmux> {
+    Tmux::start(Tree::parse("d/a/b/c/x 5000, d/f 90000"))
+}
+
+#[test]
+fn a_signal_ends_the_session_with_its_number() {
+    let Some(tmux) = start() else { return };
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        tmux.explore("fathom explore d", 2);
+        tmux.signal(signal);
+        tmux.ended(status);
+    }
+    tmux.explore("fathom explore d", 2);
+    tmux.keys(&["C-c"]);
+    tmux.ended(130);
+}
+
+#[test]
+fn a_panic_restores_the_terminal_and_is_printed_after_that() {
+    if !cfg!(debug_assertions) {
+        return skip("needs a build with debug assertions, which has points to panic at");
+    }
+    let Some(tmux) = start() else { return };
+    // In the thread of the terminal, while it draws; and in the thread of the source.
+    for point in ["explore-frame:4", "explore-query:3"] {
+        tmux.start_explore(&format!("FATHOM_FAULT={point}:PANIC fathom explore d"));
+        // A key for each further frame and query; those that come after the end are for the shell.
+        tmux.keys(&["Right", "Left", "Right", "Left"]);
+        let screen = tmux.ended(2);
+        let name = point.split(':').next().unwrap();
+        // Lines of the terminal may break the message anywhere.
+        let text: String = screen.lines().collect();
+        assert!(text.contains(&format!("injected at '{name}'")), "{screen}");
+    }
+}
+
+#[test]
+fn the_session_can_be_suspended_and_continued() {
+    let Some(tmux) = start() else { return };
+    // A command of its own: a shell goes on with the rest of a line when its job is stopped.
+    tmux.line("m=$(stty -g); fathom explore d");
+    tmux.wait_for("in 2 items");
+    for suspend in [&|tmux: &Tmux| tmux.keys(&["C-z"]) as (), &|tmux: &Tmux| tmux.signal(Signal::TSTP)]
+        as [&dyn Fn(&Tmux); 2]
+    {
+        suspend(&tmux);
+        tmux.wait("the prompt", |screen| !screen.contains(" tree\n") && screen.trim_end().ends_with('$'));
+        tmux.line(r#"clear; [ "$(stty -g)" = "$m" ] && echo "is restored""#);
+        tmux.wait("the modes", |screen| screen.lines().any(|line| line == "is restored"));
+        tmux.resize(60, 20);
+        tmux.line("clear; fg");
+        let screen = tmux.wait_for("in 2 items");
+        assert!(screen.starts_with(" d ") && screen.lines().count() == 20, "{screen}");
+        // Keys are read, one by one, without an echo.
+        tmux.text("n");
+        tmux.wait_for("by name");
+        tmux.text("s");
+        tmux.wait_for("by disk usage");
+    }
+    tmux.text("q");
+    tmux.wait("the prompt", |screen| !screen.contains(" tree\n") && screen.trim_end().ends_with('$'));
+    tmux.line(r#"clear; [ "$(stty -g)" = "$m" ] && echo "is restored""#);
+    tmux.wait("the modes", |screen| screen.lines().any(|line| line == "is restored"));
+}
