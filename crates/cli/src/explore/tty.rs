@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossterm::cursor::Show;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
@@ -23,6 +24,8 @@ const FRAME_BYTES: usize = 64 * 1024;
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Whether a thread has panicked.
 static PANICKED: AtomicBool = AtomicBool::new(false);
+/// Held while the terminal is written to.
+static WRITER: Mutex<()> = Mutex::new(());
 
 /// The terminal of the session.
 pub(crate) struct ExploreTerminal {
@@ -55,6 +58,12 @@ fn refuse(error: &io::Error) -> Vec<u8> {
     [b"cannot open the terminal: ", &crate::shared::output::reason(error)[..]].concat()
 }
 
+/// Acquires the right to write to the terminal. A panic of another thread restores the terminal and
+/// prints its message under it, so that no frame is drawn over the message.
+fn writer() -> MutexGuard<'static, ()> {
+    WRITER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Makes a panic of any thread restore the terminal before its message is printed, and wake the
 /// session, which then ends.
 ///
@@ -63,7 +72,10 @@ fn refuse(error: &io::Error) -> Vec<u8> {
 pub(crate) fn restore_on_panic(file: &File, wake: &UnixStream) -> io::Result<()> {
     let (file, wake) = (file.try_clone()?, wake.try_clone()?);
     let message = std::panic::take_hook();
+    let terminal_thread = std::thread::current().id();
     std::panic::set_hook(Box::new(move |panic| {
+        // The thread of the terminal may have panicked while it had the right.
+        let _writer = (std::thread::current().id() != terminal_thread).then(writer);
         // Relaxed suffices: the state of the terminal is in the kernel.
         PANICKED.store(true, Ordering::Relaxed);
         let _ = restore(&file);
@@ -73,9 +85,14 @@ pub(crate) fn restore_on_panic(file: &File, wake: &UnixStream) -> io::Result<()>
     Ok(())
 }
 
-/// Returns whether a thread has panicked.
+/// Returns whether a thread has panicked. If so, waits until its message is printed, because the
+/// process ends next.
 pub(crate) fn has_panicked() -> bool {
-    PANICKED.load(Ordering::Relaxed)
+    let has_panicked = PANICKED.load(Ordering::Relaxed);
+    if has_panicked {
+        drop(writer());
+    }
+    has_panicked
 }
 
 /// Leaves the modes of the explorer, if the terminal is in them.
@@ -103,6 +120,10 @@ impl ExploreTerminal {
 
     /// Enters the modes of the explorer again, after another program had the terminal.
     pub(crate) fn resume(&mut self) -> io::Result<()> {
+        let _writer = writer();
+        if PANICKED.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         enable_raw_mode()?;
         ACTIVE.store(true, Ordering::Relaxed);
         let mut out = Vec::new();
@@ -124,10 +145,11 @@ impl ExploreTerminal {
 
     /// Draws a frame.
     pub(crate) fn draw(&mut self, state: &State) -> io::Result<()> {
-        fathom_io::fault::point("explore-frame");
-        if has_panicked() {
+        let _writer = writer();
+        if PANICKED.load(Ordering::Relaxed) {
             return Ok(());
         }
+        fathom_io::fault::point("explore-frame");
         self.terminal.draw(|frame| {
             render(state, frame.buffer_mut());
         })?;

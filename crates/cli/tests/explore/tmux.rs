@@ -131,6 +131,8 @@ impl Tmux {
         // A number for each start, so that the screen of an earlier one is not taken for this one's.
         static STARTS: AtomicU32 = AtomicU32::new(0);
         let number = STARTS.fetch_add(1, Ordering::Relaxed);
+        // Keys that an earlier session has not read are a line of their own.
+        self.keys(&["Enter"]);
         self.line(&format!("clear; echo as before {number}; m=$(stty -g)"));
         let cleared = format!("as before {number}\n$");
         self.wait("the cleared screen", |screen| screen.starts_with(&cleared));
