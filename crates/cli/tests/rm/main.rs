@@ -18,8 +18,8 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use support::{Tree, needs_tool};
 use support::commands::{fathom, program};
+use support::{Tree, needs_tool};
 
 /// Returns exit status, standard output and standard error.
 fn run(tree: &Tree, words: &[&str]) -> (i32, String, String) {
