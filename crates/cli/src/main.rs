@@ -7,9 +7,13 @@ mod command;
 mod diff;
 mod docs;
 mod du;
+mod explore;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
+mod grew;
+mod history;
+mod import;
 mod list;
 mod merge;
 mod models;

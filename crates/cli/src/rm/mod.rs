@@ -1,7 +1,6 @@
 //! `fathom rm`: from the command line to the exit status.
 
 mod args;
-pub(crate) mod log;
 mod paths;
 mod question;
 mod report;
@@ -13,13 +12,10 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_remove::{
-    RemovalAction, RemovalOptions, RemovalSummary, Target, TrashOptions, remove, working_directories,
-};
+use fathom_remove::{RemovalAction, RemovalOptions, RemovalSummary, Target, remove, working_directories};
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{PathSource, RmArgs};
-use self::log::RemovalLog;
 use self::paths::{Paths, PathsError, as_shown, file_bytes};
 use self::report::{EventWords, RmReport, cause};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
@@ -27,6 +23,7 @@ use crate::shared::interrupt::TerminationSignals;
 use crate::shared::locale;
 use crate::shared::output;
 use crate::shared::progress::ProgressMeter;
+use crate::shared::removal::{RemovalLog, trash_options};
 use crate::shared::start::AutoStart;
 use crate::shared::value::ShowWhen;
 
@@ -144,15 +141,6 @@ fn options(args: &RmArgs, signals: &TerminationSignals, charset: Charset) -> Rem
         hints: start.hints,
         stop: signals.stop.clone(),
     }
-}
-
-/// Returns the user's trash and the time. Relative paths in the environment are ignored, as the XDG
-/// Base Directory Specification requires.
-pub(crate) fn trash_options() -> TrashOptions {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    let deletion_date = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
-    TrashOptions { home: data.map(|data| data.join("Trash")), deletion_date }
 }
 
 /// Returns the words of `-v`.

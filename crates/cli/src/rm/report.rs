@@ -10,8 +10,8 @@ use fathom_text::strerror;
 use fathom_walk::{Errno, FileType};
 
 use super::NAME;
-use super::log::RemovalLog;
 use crate::shared::output::{Output, write_stderr};
+use crate::shared::removal::{RemovalLog, failure_message};
 
 /// The words before the name of an entry that is no directory, and of a directory.
 pub(crate) type EventWords = [&'static str; 2];
@@ -95,18 +95,8 @@ impl Observer for RmReport {
     }
 
     fn failed(&self, failure: &RemovalFailure) {
-        self.fail(&message(failure, self.charset));
+        self.fail(&failure_message(failure, self.charset));
     }
-}
-
-/// Returns the message about a failure, without the program name.
-pub(crate) fn message(failure: &RemovalFailure, charset: Charset) -> Vec<u8> {
-    let RemovalFailure { path, operation, cause } = failure;
-    let words = match (cause.errno(), cause.words()) {
-        (Some(errno), _) => strerror(errno),
-        (None, words) => words.unwrap_or_default().as_bytes().to_vec(),
-    };
-    [format!("cannot {operation} ").as_bytes(), &quoteaf(path, charset), b": ", &words].concat()
 }
 
 /// Returns the words for an I/O error.

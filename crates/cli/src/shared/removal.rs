@@ -1,15 +1,17 @@
-//! The log of removed entries: JSON Lines, appended by one write for each batch, so that the log
-//! has all that was removed even if the process is killed.
+//! Removals of all commands: the log of removed entries, the user's trash, messages.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use fathom_remove::RemovedEntry;
+use fathom_remove::{RemovalFailure, RemovedEntry, TrashOptions};
+use fathom_text::quote::{Charset, quoteaf};
+use fathom_text::strerror;
 
 use crate::shared::json::JsonObject;
 
-/// An open log.
+/// An open log: JSON Lines, appended by one write for each batch, so that the log has all that was
+/// removed even if the process is killed.
 #[derive(Debug)]
 pub(crate) struct RemovalLog {
     file: File,
@@ -51,4 +53,23 @@ impl RemovalLog {
         }
         self.file.write_all(&self.buffer)
     }
+}
+
+/// Returns the user's trash and the time. Relative paths in the environment are ignored, as the XDG
+/// Base Directory Specification requires.
+pub(crate) fn trash_options() -> TrashOptions {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    let deletion_date = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+    TrashOptions { home: data.map(|data| data.join("Trash")), deletion_date }
+}
+
+/// Returns the message about a failure, without the program name.
+pub(crate) fn failure_message(failure: &RemovalFailure, charset: Charset) -> Vec<u8> {
+    let RemovalFailure { path, operation, cause } = failure;
+    let words = match (cause.errno(), cause.words()) {
+        (Some(errno), _) => strerror(errno),
+        (None, words) => words.unwrap_or_default().as_bytes().to_vec(),
+    };
+    [format!("cannot {operation} ").as_bytes(), &quoteaf(path, charset), b": ", &words].concat()
 }
