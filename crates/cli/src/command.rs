@@ -14,7 +14,7 @@ use crate::shared::cmdline::{self, ArgsEnd, Information, exit};
 use crate::shared::flag::{self, Flag, Scope, long};
 use crate::shared::getopt::{Getopt, OperandOrder};
 use crate::shared::{grammar, help, locale, output};
-use crate::{availability, bench, diff, du, export, list, merge, query, scan, serve, top};
+use crate::{availability, bench, diff, du, export, list, merge, query, report, scan, serve, top};
 
 /// A row of the table of commands.
 pub(crate) struct CommandRow {
@@ -36,11 +36,12 @@ impl CommandRow {
 }
 
 /// The commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandRow; 11] = [
+pub(crate) const COMMANDS: [CommandRow; 12] = [
     CommandRow::new(&du::table::DU, |words| du::main(b"fathom du", Scope::Full, words)),
     CommandRow::new(&list::table::LIST, list::main),
     CommandRow::new(&scan::table::SCAN, scan::main),
     CommandRow::new(&top::table::TOP, top::main),
+    CommandRow::new(&report::table::REPORT, report::main),
     CommandRow::new(&diff::table::DIFF, diff::main),
     CommandRow::new(&query::table::QUERY, query::main),
     CommandRow::new(&export::table::EXPORT, export::main),

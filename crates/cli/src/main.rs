@@ -14,6 +14,7 @@ mod list;
 mod merge;
 mod models;
 mod query;
+mod report;
 mod scan;
 mod serve;
 mod shared;

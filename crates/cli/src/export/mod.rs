@@ -1,7 +1,6 @@
 //! `fathom export`: from the command line to the exit status.
 
 mod args;
-mod draft;
 pub(crate) mod table;
 
 use std::ffi::OsString;
@@ -14,8 +13,8 @@ use fathom_inventory::store::Inventory;
 use fathom_text::quote::Charset;
 
 use self::args::ExportArgs;
-use self::draft::Draft;
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
+use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::stop_on_interrupt;
 use crate::shared::inventory::{failure_message, incomplete_warning};
 use crate::shared::locale;
@@ -79,7 +78,7 @@ fn to_stdout(inventory: &Inventory, args: &ExportArgs, charset: Charset) -> u8 {
 /// Writes a file that appears under its name only when it is complete.
 fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Charset) -> u8 {
     let stop = stop_on_interrupt();
-    let mut draft = match Draft::create(path) {
+    let mut draft = match Draft::create(path, Existing::Refuse) {
         Ok(draft) => draft,
         Err(refused) => {
             print_error(&refused.message(charset));

@@ -18,10 +18,7 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-files", &["fathom-io"]),
     ("fathom-remove", &["fathom-walk", "fathom-io"]),
-    (
-        "fathom-explore",
-        &["fathom-inventory", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"],
-    ),
+    ("fathom-explore", &["fathom-inventory", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-report", &["fathom-inventory", "fathom-text", "fathom-io"]),
     ("fathom-serve", &["fathom-files", "fathom-text", "fathom-io"]),
     ("fathom-bench", &["fathom-files", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"]),
