@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff query export merge serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top report diff query export merge serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -88,6 +88,13 @@ _fathom() {
                 --by|--by=) values='dir file user group ext age size type depth' ;;
                 -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
                 --below|--below=) return ;;
+            esac
+            ;;
+        report)
+            options='-o --output= --since= --help --version'
+            case $flag in
+                -o|--output|--output=) return ;;
+                --since|--since=) return ;;
             esac
             ;;
         diff)

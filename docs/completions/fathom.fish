@@ -5,6 +5,7 @@ complete -c fathom -n __fish_use_subcommand -f -a du -d 'show how much space fil
 complete -c fathom -n __fish_use_subcommand -f -a list -d 'list files and directories'
 complete -c fathom -n __fish_use_subcommand -f -a scan -d 'make an inventory of file trees, to be asked later'
 complete -c fathom -n __fish_use_subcommand -f -a top -d 'show what takes the most space, from an inventory'
+complete -c fathom -n __fish_use_subcommand -f -a report -d 'show an inventory as one page with a map'
 complete -c fathom -n __fish_use_subcommand -f -a diff -d 'show what changed between two inventories'
 complete -c fathom -n __fish_use_subcommand -f -a query -d 'ask an inventory in SQL'
 complete -c fathom -n __fish_use_subcommand -f -a export -d 'write an inventory in a format of other programs'
@@ -110,6 +111,11 @@ complete -c fathom -n '__fish_seen_subcommand_from top' -l below -r -F -d 'only 
 complete -c fathom -n '__fish_seen_subcommand_from top' -l json -d 'JSON objects, one a line'
 complete -c fathom -n '__fish_seen_subcommand_from top' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from top' -l version -d 'show the version and end'
+
+complete -c fathom -n '__fish_seen_subcommand_from report' -s o -l output -r -F -d 'write the page to FILE, or with - to standard output'
+complete -c fathom -n '__fish_seen_subcommand_from report' -l since -r -F -d 'show what grew since the inventory OLDER of the same trees'
+complete -c fathom -n '__fish_seen_subcommand_from report' -l help -d 'show this help and end'
+complete -c fathom -n '__fish_seen_subcommand_from report' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l only -x -d 'only these kinds of changes: created,removed,modified,renamed'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l below -r -F -d 'only the directory PATH and everything that is or was below it'

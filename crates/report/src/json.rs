@@ -77,7 +77,7 @@ impl JsonText {
         self.0.push('"');
         let mut left = bytes_max.saturating_sub('…'.len_utf8());
         each_unit(bytes, |unit| {
-            left = left.checked_sub(unit.len()).unwrap_or_default();
+            left = left.saturating_sub(unit.len());
             if left > 0 {
                 unit.write(&mut self.0);
             }

@@ -45,7 +45,7 @@ pub(crate) const REPORT: Command<ReportOption> = Command {
     notes: &[KEYS, TRUST, STATUS],
     examples: &[
         ("fathom report -o home.html home.inv", "where the space of a home directory is"),
-        ("fathom report -o week.html --since monday.inv friday.inv", "what grew in a week"),
+        ("fathom report -o grown.html --since old.inv home.inv", "what grew since then"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-top", "fathom-diff"],
 };

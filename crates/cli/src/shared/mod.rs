@@ -1,5 +1,5 @@
-//! The room of what several commands share: command lines, values of options, the terminal, JSON, output
-//! files, progress, signals, names of owners, and the starting point of `--io auto`.
+//! The room of what several commands share: command lines, values of options, the terminal, JSON,
+//! output files, progress, signals, names of owners, and the starting point of `--io auto`.
 
 pub(crate) mod cmdline;
 pub(crate) mod draft;

@@ -16,8 +16,8 @@ const OWNERS_MAX: usize = 1 << 20;
 pub struct EntryMix {
     /// The kind of its extension.
     pub kind: Option<u8>,
-    /// The age group, an index into [`AGES`]; the index after the last one is that of older entries,
-    /// and the next one that of times in the future.
+    /// The age group, an index into [`AGES`]; the index after the last one is that of older
+    /// entries, and the next one that of times in the future.
     pub age: Option<usize>,
     /// The owner.
     pub uid: Option<u32>,
@@ -55,8 +55,8 @@ impl MixTable {
         }
     }
 
-    /// Sets the properties of the directories among `nodes`. The nodes in `cut`, which followed them,
-    /// count as entries without a node.
+    /// Sets the properties of the directories among `nodes`. The nodes in `cut`, which followed
+    /// them, count as entries without a node.
     pub(super) fn set(mut self, nodes: &mut [OutlineNode], cut: &[OutlineNode]) {
         let kept = nodes.len();
         let mut homes: Vec<Option<usize>> = (0..kept).map(Some).collect();

@@ -16,7 +16,7 @@ use super::scope::Scope;
 use super::span::Span;
 use crate::store::{DirState, Error, Inventory, NumberColumn, RowGroup, Table, TextColumn};
 use mix::MixTable;
-use select::{NodeKey, SelectedNode, Selection};
+use select::{NodeKey, NodeSelection, SelectedNode};
 
 pub use mix::EntryMix;
 
@@ -96,7 +96,7 @@ pub struct Outline {
 /// ```
 pub fn outline(inventory: &Inventory, options: &OutlineOptions<'_>) -> Result<Outline, Error> {
     let scope = Scope::read(inventory, Span::ALL)?;
-    let (selection, total) = Selection::read(inventory, &scope, options.nodes_max)?;
+    let (selection, total) = NodeSelection::read(inventory, &scope, options.nodes_max)?;
     let mut builder = OutlineBuilder::new(selection, options);
     inventory.each(Table::Dirs, |group| builder.name_dirs(group))?;
     builder.name_files(inventory, &scope)?;
@@ -106,7 +106,7 @@ pub fn outline(inventory: &Inventory, options: &OutlineOptions<'_>) -> Result<Ou
 /// Nodes whose names are being read.
 struct OutlineBuilder<'a> {
     options: &'a OutlineOptions<'a>,
-    selection: Selection,
+    selection: NodeSelection,
     nodes: Vec<OutlineNode>,
     /// The nodes that are directories, by number.
     dirs: HashMap<i64, usize>,
@@ -116,7 +116,7 @@ struct OutlineBuilder<'a> {
 }
 
 impl<'a> OutlineBuilder<'a> {
-    fn new(selection: Selection, options: &'a OutlineOptions<'a>) -> Self {
+    fn new(selection: NodeSelection, options: &'a OutlineOptions<'a>) -> Self {
         let (mut dirs, mut files) = (HashMap::new(), Vec::new());
         for (at, node) in selection.nodes.iter().enumerate() {
             match node.key {
@@ -185,7 +185,7 @@ impl<'a> OutlineBuilder<'a> {
 }
 
 /// Returns a node whose name and properties are not known yet.
-fn unnamed(selection: &Selection, node: &SelectedNode) -> OutlineNode {
+fn unnamed(selection: &NodeSelection, node: &SelectedNode) -> OutlineNode {
     let (dir_id, parent) = match node.key {
         NodeKey::Dir(dir_id) => (dir_id, selection.above(dir_id)),
         NodeKey::File { dir_id, .. } => (dir_id, selection.nearest(dir_id)),

@@ -31,7 +31,7 @@ pub(super) struct SelectedNode {
 }
 
 /// The largest directories and files.
-pub(super) struct Selection {
+pub(super) struct NodeSelection {
     /// The largest node first.
     pub(super) nodes: Vec<SelectedNode>,
     /// The names of inodes that have several.
@@ -42,7 +42,7 @@ pub(super) struct Selection {
     nearest: Vec<u32>,
 }
 
-impl Selection {
+impl NodeSelection {
     /// Selects up to `count` nodes. Returns the sum of all entries as well.
     pub(super) fn read(
         inventory: &Inventory,
@@ -112,8 +112,8 @@ fn dir_count(inventory: &Inventory) -> Result<usize, Error> {
     count.ok_or_else(|| inventory.refused("it has more directories than this program can number"))
 }
 
-/// Sets the parent of a directory. Numbers are given in the order of the walk, so that of a parent is
-/// less.
+/// Sets the parent of a directory. Directories are numbered in the order of the walk, so the number
+/// of a parent is less.
 fn set_parent(parents: &mut [u32], id: i64, parent: Option<i64>) -> parquet::errors::Result<()> {
     let parent = parent.unwrap_or(0);
     let place = usize::try_from(id).ok().and_then(|id| parents.get_mut(id));
