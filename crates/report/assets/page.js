@@ -161,7 +161,19 @@ function openRest(rect) {
   else fetchRest(view.dir, true);
 }
 
-async function fetchRest() {}
+async function fetchRest(dir, asked = false) {
+  if (!canFetch(dir) || (!asked && PLACES.has(dir))) return;
+  at("loading").hidden = false;
+  try {
+    const arrived = await fetchEntries(dir);
+    if (arrived > 0 && view.dir === dir) render(null, asked);
+    at("live").textContent = arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.";
+  } catch (error) {
+    at("warning").hidden = false;
+    at("warning").textContent = `More of this directory cannot be shown: ${error.message}.`;
+  }
+  at("loading").hidden = true;
+}
 
 function facts() {
   const names = DATA.title.map(shown);
@@ -197,7 +209,8 @@ function cards() {
     aboutCard(),
   ];
   at("cards").replaceChildren(...made);
-  at("foot").textContent = `Made by ${DATA.maker} from an inventory. This file needs no network.`;
+  const source = DATA.fetches === null ? "This file needs no network." : "Directories that it leaves out are fetched when they are opened.";
+  at("foot").textContent = `Made by ${DATA.maker} from an inventory. ${source}`;
 }
 
 function followMark() {
@@ -216,3 +229,4 @@ at("copy").addEventListener("click", () => copy(view.selected));
 addEventListener("popstate", followMark);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map.refresh());
 followMark();
+fetchRest(view.dir);

@@ -30,7 +30,7 @@ pub(crate) struct PageData<'a> {
     pub(crate) totals: Vec<UsageReport>,
     pub(crate) growth: Option<Growth>,
     pub(crate) errors: ErrorSummary,
-    pub(crate) fetches: bool,
+    pub(crate) fetches: Option<&'a str>,
 }
 
 impl PageData<'_> {
@@ -39,12 +39,16 @@ impl PageData<'_> {
         json.object(|json| {
             json.key("maker").text(concat!("fathom ", env!("CARGO_PKG_VERSION")).as_bytes());
             write_manifest(self.inventory.manifest(), json);
-            json.key("fetches").number(self.fetches);
+            match self.fetches {
+                Some(name) => json.key("fetches").text(name.as_bytes()),
+                None => json.key("fetches").null(),
+            }
             json.key("total").numbers(numbers(&self.outline.total));
             json.key("kinds").array(kinds::LABELS, |json, label| json.text(label.as_bytes()));
             json.key("ages").array(AGE_LABELS, |json, label| json.text(label.as_bytes()));
             json.key("by").object(|json| self.write_totals(json));
-            nodes::write(&self.outline, &self.owner_rows(), json.key("nodes"));
+            json.key("ownerIds").numbers(self.owners().map(|id| id.map_or(-1, i64::from)));
+            nodes::write(&self.outline, &self.owner_rows(), self.fetches.is_some(), json.key("nodes"));
             json.key("topDirs").numbers(nodes::largest(&self.outline, true, ROWS_MAX));
             json.key("topFiles").numbers(nodes::largest(&self.outline, false, ROWS_MAX));
             self.errors.write(json.key("errors"));
@@ -73,12 +77,16 @@ impl PageData<'_> {
 
     /// Returns the rows of the table of owners by owner.
     fn owner_rows(&self) -> HashMap<u32, usize> {
-        let rows = totals_of(&self.totals, ReportKind::User).rows.iter().take(ROWS_MAX).enumerate();
-        let ids = rows.filter_map(|(at, row)| match row.key {
-            GroupKey::Id(id) => Some((id, at)),
+        self.owners().enumerate().filter_map(|(at, id)| Some((id?, at))).collect()
+    }
+
+    /// Iterates over the owners in the rows of their table.
+    fn owners(&self) -> impl Iterator<Item = Option<u32>> {
+        let rows = totals_of(&self.totals, ReportKind::User).rows.iter().take(ROWS_MAX);
+        rows.map(|row| match row.key {
+            GroupKey::Id(id) => Some(id),
             _ => None,
-        });
-        ids.collect()
+        })
     }
 
     /// Returns the totals by kind, the largest first, then that of directories.

@@ -9,6 +9,7 @@
 //! Names are untrusted. They are in the page as JSON only, and the script shows them as text.
 
 mod data;
+mod directory;
 mod errors;
 mod growth;
 mod json;
@@ -27,7 +28,8 @@ use data::PageData;
 use errors::ErrorSummary;
 use growth::Growth;
 
-pub use page::PAGE_BYTES_MAX;
+pub use directory::{DIRECTORY_BYTES_MAX, directory};
+pub use page::{PAGE_BYTES_MAX, policy};
 
 /// The most nodes of the map.
 const NODES_MAX: usize = 20_000;
@@ -43,9 +45,9 @@ pub struct ReportOptions<'a> {
     pub since: Option<&'a Inventory>,
     /// The current time, in microseconds since 1970.
     pub now: i64,
-    /// Whether the page fetches directories from the server that it comes from, instead of being
-    /// complete in itself.
-    pub fetches: bool,
+    /// The name of the inventory on the server that the page comes from, if it fetches directories
+    /// from there instead of being complete in itself.
+    pub fetches: Option<&'a str>,
 }
 
 /// Returns the page of an inventory, of less than [`PAGE_BYTES_MAX`] bytes.
@@ -66,7 +68,7 @@ pub fn report(inventory: &Inventory, options: &ReportOptions<'_>) -> Result<Stri
     })?;
     let errors = ErrorSummary::read(inventory)?;
     let data = PageData { inventory, outline, totals, growth, errors, fetches: options.fetches };
-    Ok(page::page(&data.json(), options.fetches))
+    Ok(page::page(&data.json(), options.fetches.is_some()))
 }
 
 fn spawn<'scope, T: Send + 'scope>(
@@ -90,7 +92,7 @@ fn read_outline(
         &OutlineOptions {
             nodes_max: NODES_MAX,
             bytes_max: NODES_BYTES_MAX,
-            cost: &|name, sum| nodes::bytes_max(name, sum) + growth_bytes,
+            cost: &|node| nodes::bytes_max(node, options.fetches.is_some()) + growth_bytes,
             kind: &kinds::of_extension,
             now: options.now,
         },

@@ -4,28 +4,32 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use fathom_inventory::store::DirState;
-use fathom_inventory::top::UsageSum;
 use fathom_inventory::top::outline::{Outline, OutlineNode};
 
 use crate::json::{JsonText, text_bytes};
 
 const DAY_MICROS: i64 = 86_400_000_000;
-/// The most bytes of the properties of a node, with commas: the parent, the kind, the age group,
-/// the owner, the day and the state.
-const PROPERTIES_BYTES: usize = 6 + 3 + 3 + 4 + 11 + 2;
+/// The most bytes of the kind, the age group, the owner and the state of a node, with commas.
+const PROPERTIES_BYTES: usize = 3 + 3 + 3 + 2;
 
-/// Returns the most bytes that a node takes in the columns.
-pub(crate) fn bytes_max(name: &[u8], sum: &UsageSum) -> usize {
-    let numbers = [sum.allocated / 512, sum.apparent, sum.entries].map(|number| digits(number) + 1);
-    text_bytes(name) + 1 + numbers.iter().sum::<usize>() + PROPERTIES_BYTES
+/// Returns the most bytes that a node takes in the columns. A number of a directory is only there
+/// if the page `fetches`.
+pub(crate) fn bytes_max(node: &OutlineNode, fetches: bool) -> usize {
+    let parent = node.parent.map_or(2, |parent| digits(parent as u64));
+    let day = node.mtime.map_or(4, |mtime| 1 + digits(mtime.div_euclid(DAY_MICROS).unsigned_abs()));
+    let entries = if is_dir(node) { node.sum.entries } else { 0 };
+    let id = if fetches && is_dir(node) { digits(node.dir_id.unsigned_abs()) } else { 1 };
+    let numbers = [node.sum.allocated / 512, node.sum.apparent, entries].map(digits);
+    text_bytes(&node.name) + parent + day + id + numbers.iter().sum::<usize>() + 7 + PROPERTIES_BYTES
 }
 
 fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Writes the columns. `owner` maps owners to rows of the table of owners.
-pub(crate) fn write(outline: &Outline, owner: &HashMap<u32, usize>, json: &mut JsonText) {
+/// Writes the columns. `owner` maps owners to rows of the table of owners. The numbers of
+/// directories are only there if the page `fetches`.
+pub(crate) fn write(outline: &Outline, owner: &HashMap<u32, usize>, fetches: bool, json: &mut JsonText) {
     let nodes = &outline.nodes;
     let numbered = |number: Option<usize>| number.map_or(-1, |number| i64::try_from(number).unwrap_or(-1));
     json.object(|json| {
@@ -38,12 +42,19 @@ pub(crate) fn write(outline: &Outline, owner: &HashMap<u32, usize>, json: &mut J
         json.key("age").numbers(nodes.iter().map(|node| numbered(node.mix.age)));
         let owners = nodes.iter().map(|node| node.mix.uid.and_then(|uid| owner.get(&uid)).copied());
         json.key("owner").numbers(owners.map(numbered));
-        json.key("day").array(nodes, |json, node| match node.mtime {
-            Some(mtime) => json.number(mtime.div_euclid(DAY_MICROS)),
-            None => json.null(),
-        });
-        json.key("state").numbers(nodes.iter().map(state));
+        json.key("day").array(nodes, |json, node| write_day(node.mtime, json));
+        json.key("state").numbers(nodes.iter().map(|node| state_number(node.state)));
+        let ids = nodes.iter().filter(|_| fetches).map(|node| if is_dir(node) { node.dir_id } else { 0 });
+        json.key("id").numbers(ids);
     });
+}
+
+/// Writes the day of a time in microseconds since 1970.
+pub(crate) fn write_day(micros: Option<i64>, json: &mut JsonText) {
+    match micros {
+        Some(micros) => json.number(micros.div_euclid(DAY_MICROS)),
+        None => json.null(),
+    }
 }
 
 fn is_dir(node: &OutlineNode) -> bool {
@@ -51,8 +62,8 @@ fn is_dir(node: &OutlineNode) -> bool {
 }
 
 /// Returns the number of the state of a directory. The script has the labels.
-pub(crate) fn state(node: &OutlineNode) -> u8 {
-    match node.state {
+pub(crate) fn state_number(state: Option<DirState>) -> u8 {
+    match state {
         None | Some(DirState::Complete) => 0,
         Some(DirState::Failed) => 2,
         Some(DirState::Skipped) => 3,
@@ -122,6 +133,7 @@ impl<'a> NodesByPath<'a> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_inventory::top::UsageSum;
     use fathom_inventory::top::outline::EntryMix;
 
     use super::*;
@@ -175,12 +187,12 @@ mod tests {
     fn no_node_takes_more_than_its_bound() {
         let all = outline(&[(Some(19_999), "\u{1b}<\"", u64::MAX)]);
         let mut json = JsonText::default();
-        write(&all, &HashMap::from([(u32::MAX, 999)]), &mut json);
+        write(&all, &HashMap::from([(u32::MAX, 49)]), true, &mut json);
         let mut empty = JsonText::default();
-        write(&outline(&[]), &HashMap::new(), &mut empty);
+        write(&outline(&[]), &HashMap::new(), true, &mut empty);
         let taken = json.into_string().len() - empty.into_string().len();
-        let bound = bytes_max(&all.nodes[0].name, &all.nodes[0].sum);
+        let bound = bytes_max(&all.nodes[0], true);
         // Each column of a single node lacks its comma.
-        assert!((bound - 20..=bound).contains(&taken), "{taken} of {bound}");
+        assert!((bound - 15..=bound).contains(&taken), "{taken} of {bound}");
     }
 }

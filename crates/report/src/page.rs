@@ -17,6 +17,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/colours.js"),
     include_str!("../assets/map.js"),
     include_str!("../assets/tables.js"),
+    include_str!("../assets/fetch.js"),
     include_str!("../assets/page.js"),
     "})();\n"
 );
@@ -39,8 +40,10 @@ pub(crate) fn page(data: &str, fetches: bool) -> String {
     page
 }
 
-/// Returns the Content-Security-Policy: nothing but this style and this script.
-pub(crate) fn policy(fetches: bool) -> String {
+/// Returns the Content-Security-Policy of a page, which it has in its head as well: nothing but its
+/// style and its script, and if it `fetches`, requests to its own server.
+#[must_use]
+pub fn policy(fetches: bool) -> String {
     let connect = if fetches { " connect-src 'self';" } else { "" };
     let [style, script] = [STYLE, SCRIPT].map(|text| STANDARD.encode(digest(&SHA256, text.as_bytes())));
     format!(

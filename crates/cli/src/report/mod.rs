@@ -61,7 +61,7 @@ fn page(args: &ReportArgs) -> Result<String, QueryError> {
     if !found.is_complete() {
         print_error(incomplete_warning(found).as_bytes());
     }
-    report(&inventory, &ReportOptions { since: since.as_ref(), now: now(), fetches: false })
+    report(&inventory, &ReportOptions { since: since.as_ref(), now: now(), fetches: None })
 }
 
 /// Writes a file that appears under its name only when it is complete.

@@ -4,6 +4,7 @@
 //! nodes. The entries without a node are counted in the sums of the directories above them. Memory
 //! takes eight bytes for each directory, and is otherwise bounded by the number of nodes.
 
+mod listing;
 mod mix;
 mod select;
 
@@ -18,6 +19,7 @@ use crate::store::{DirState, Error, Inventory, NumberColumn, RowGroup, Table, Te
 use mix::MixTable;
 use select::{NodeKey, NodeSelection, SelectedNode};
 
+pub use listing::{DirListing, InvalidCursor, ListedEntry, ListingCursor, list};
 pub use mix::EntryMix;
 
 /// The most kinds of extensions.
@@ -29,8 +31,9 @@ pub struct OutlineOptions<'a> {
     pub nodes_max: usize,
     /// The most bytes that all nodes take by the measure of `cost`.
     pub bytes_max: usize,
-    /// Returns the bytes that a node takes in the output, from its name and its sum.
-    pub cost: &'a dyn Fn(&[u8], &UsageSum) -> usize,
+    /// Returns the bytes that a node takes in the output. The properties of directories are not
+    /// known by then.
+    pub cost: &'a dyn Fn(&OutlineNode) -> usize,
     /// Returns the kind of files with an extension, below [`KINDS_MAX`].
     pub kind: &'a dyn Fn(Option<&[u8]>) -> u8,
     /// The current time, in microseconds since 1970.
@@ -84,7 +87,7 @@ pub struct Outline {
 /// let options = OutlineOptions {
 ///     nodes_max: 20,
 ///     bytes_max: 10_000,
-///     cost: &|name, _| name.len(),
+///     cost: &|node| node.name.len(),
 ///     kind: &|extension| u8::from(extension == Some(b"rs")),
 ///     now: 0,
 /// };
@@ -174,7 +177,7 @@ impl<'a> OutlineBuilder<'a> {
     fn finish(mut self) -> Vec<OutlineNode> {
         let mut bytes = 0usize;
         let exceeds = |node: &OutlineNode| {
-            bytes = bytes.saturating_add((self.options.cost)(&node.name, &node.sum));
+            bytes = bytes.saturating_add((self.options.cost)(node));
             bytes > self.options.bytes_max
         };
         let kept = self.nodes.iter().position(exceeds).unwrap_or(self.nodes.len());
