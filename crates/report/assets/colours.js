@@ -18,10 +18,25 @@ function known(place, last) {
   return place < 0 || place > last ? last : place;
 }
 
-// The growth of a cell is that of the nearest directory.
+const OWN_GROWTH = new Map();
+
+// The growth and the size of what a directory has itself, outside of the directories in it that are
+// nodes.
+function ownGrowth(dir) {
+  if (!OWN_GROWTH.has(dir)) {
+    let [grown, size] = [GROWTH.get(dir) ?? 0, sum(dir)[0]];
+    for (const child of children(dir).filter(isDir)) [grown, size] = [grown - (GROWTH.get(child) ?? 0), size - sum(child)[0]];
+    OWN_GROWTH.set(dir, [grown, size]);
+  }
+  return OWN_GROWTH.get(dir);
+}
+
+// Of a single file no growth is known, so a file has the colour of its directory's own files.
 function growthClass(rect) {
+  const isWhole = isDir(rect.node) && !rect.isRest;
   const dir = isDir(rect.node) ? rect.node : NODES.parent[rect.node];
-  const [grown, size] = [GROWTH.get(dir) ?? 0, dir === TREES ? 1 : sum(dir)[0]];
+  if (dir === TREES) return 3;
+  const [grown, size] = isWhole ? [GROWTH.get(dir) ?? 0, sum(dir)[0]] : ownGrowth(dir);
   if (grown < 0) return 4;
   const share = size > 0 ? grown / size : 0;
   return share >= 0.5 ? 0 : share >= 0.1 ? 1 : grown > 0 ? 2 : 3;

@@ -226,6 +226,11 @@ choose(at("area"), AREAS, (area) => { view.area = area; });
 if (DATA.growth) { view.colours = COLOURS.growth; at("colour").value = "growth"; }
 cards();
 at("copy").addEventListener("click", () => copy(view.selected));
+at("panel").addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || parentOf(view.dir) === null) return;
+  go(parentOf(view.dir), view.dir);
+  event.preventDefault();
+});
 addEventListener("popstate", followMark);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map.refresh());
 followMark();

@@ -160,5 +160,6 @@ function aboutCard() {
   return card("About this page", "about", list,
     note("A file with several names counts once in each directory that has any of them, as in du, so a directory may be smaller than its entries together."),
     note(cut),
+    ...(DATA.growth ? [note("Growth is known of directories: a file has the colour of what grew in its directory itself.")] : []),
     note("Inventories do not record which files version control ignores, so the map has no colour for that."));
 }
