@@ -117,3 +117,33 @@ fn most(sums: &[u64]) -> Option<usize> {
     let greatest = sums.iter().copied().max().filter(|sum| *sum > 0)?;
     sums.iter().position(|sum| *sum == greatest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::DirState;
+    use crate::top::UsageSum;
+
+    fn node(parent: Option<usize>, is_dir: bool, mix: EntryMix, allocated: u64) -> OutlineNode {
+        let sum = UsageSum { allocated, ..UsageSum::default() };
+        let state = is_dir.then_some(DirState::Complete);
+        OutlineNode { parent, name: Vec::new(), sum, dir_id: 1, state, mtime: None, mix }
+    }
+
+    #[test]
+    fn cut_nodes_count_for_the_directory_above_them() {
+        let mix = |kind, age, uid| EntryMix { kind: Some(kind), age: Some(age), uid: Some(uid) };
+        let none = EntryMix::default();
+        // Directory 0 has the directories 1 and 2, and 2 has the file 3. The last two are cut.
+        let mut nodes = vec![node(None, true, none, 900), node(Some(0), true, none, 100)];
+        let cut = [node(Some(0), true, none, 90), node(Some(2), false, mix(5, 1, 7), 60)];
+        let mut mixes = MixTable::new(4);
+        mixes.add(0, &mix(1, 0, 1), 50);
+        mixes.add(2, &mix(4, 2, 1), 20);
+        mixes.add(2, &mix(1, 2, 1), 5);
+        mixes.set(&mut nodes, &cut);
+        // By kind: 5 has 60 and 1 has 55. By owner: 1 has 75 and 7 has 60.
+        assert_eq!(nodes[0].mix, mix(5, 1, 1));
+        assert_eq!(nodes[1].mix, none);
+    }
+}
