@@ -15,8 +15,9 @@ use crate::generator::{BODY_BYTES_MAX, GenerateError, GeneratedAnswer};
 use crate::log::ErrorCategory;
 use crate::negotiate::{AcceptedCodings, Coding};
 
-/// The most answers that are generated at a time, so that they never take the whole pool.
-const GENERATED_MAX: usize = 4;
+/// The most answers that are generated, or wait for the pool, at a time. The pool runs as many of
+/// them as there are processors.
+const GENERATED_MAX: usize = 16;
 
 /// A generated body, which may be compressed.
 struct GeneratedBody {
