@@ -6,6 +6,7 @@ complete -c fathom -n __fish_use_subcommand -f -a explore -d 'look through file 
 complete -c fathom -n __fish_use_subcommand -f -a list -d 'list files and directories'
 complete -c fathom -n __fish_use_subcommand -f -a scan -d 'make an inventory of file trees, to be asked later'
 complete -c fathom -n __fish_use_subcommand -f -a top -d 'show what takes the most space, from an inventory'
+complete -c fathom -n __fish_use_subcommand -f -a report -d 'show an inventory as one page with a map'
 complete -c fathom -n __fish_use_subcommand -f -a diff -d 'show what changed between two inventories'
 complete -c fathom -n __fish_use_subcommand -f -a history -d 'list dated inventories, and remove old ones'
 complete -c fathom -n __fish_use_subcommand -f -a grew -d 'show what grew, and when the filesystem will be full'
@@ -136,6 +137,11 @@ complete -c fathom -n '__fish_seen_subcommand_from top' -l json -d 'JSON objects
 complete -c fathom -n '__fish_seen_subcommand_from top' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from top' -l version -d 'show the version and end'
 
+complete -c fathom -n '__fish_seen_subcommand_from report' -s o -l output -r -F -d 'write the page to FILE, or with - to standard output'
+complete -c fathom -n '__fish_seen_subcommand_from report' -l since -r -F -d 'show what grew since the inventory OLDER of the same trees'
+complete -c fathom -n '__fish_seen_subcommand_from report' -l help -d 'show this help and end'
+complete -c fathom -n '__fish_seen_subcommand_from report' -l version -d 'show the version and end'
+
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l only -x -d 'only these kinds of changes: created,removed,modified,renamed'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l below -r -F -d 'only the directory PATH and everything that is or was below it'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l dirs -d 'instead of changes, how much larger or smaller directories are, the largest difference first'
@@ -219,6 +225,7 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -l base -x -d 'serve e
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l mount -x -d 'serve DIR, or one file, below PATH, like /docs; repeatable'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l index -x -d 'names of files that stand for their directory, separated by commas; otherwise index.html'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l listing -f -a 'yes no' -d 'list directories that have no index'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l explore -f -a 'yes no' -d 'show the newest inventory in DIR as a page with a map, and nothing else'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l archive -f -d 'send a directory as one file for ?archive=FORMAT: tar.zst, tar.gz or zip'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l spa -f -d 'answer with the file at PATH, or /index.html, where there is none, for programs that route in the browser'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l error-page -x -d 'the file at PATH for STATUS, like 404 or 5xx; repeatable'

@@ -15,8 +15,8 @@ use crate::shared::flag::{self, Flag, Scope, long};
 use crate::shared::getopt::{Getopt, OperandOrder};
 use crate::shared::{grammar, help, locale, output};
 use crate::{
-    availability, bench, diff, du, explore, export, grew, history, import, list, merge, query, rm, scan,
-    serve, top,
+    availability, bench, diff, du, explore, export, grew, history, import, list, merge, query, report, rm,
+    scan, serve, top,
 };
 
 /// A row of the table of commands.
@@ -39,12 +39,13 @@ impl CommandRow {
 }
 
 /// The commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandRow; 16] = [
+pub(crate) const COMMANDS: [CommandRow; 17] = [
     CommandRow::new(&du::table::DU, |words| du::main(b"fathom du", Scope::Full, words)),
     CommandRow::new(&explore::table::EXPLORE, explore::main),
     CommandRow::new(&list::table::LIST, list::main),
     CommandRow::new(&scan::table::SCAN, scan::main),
     CommandRow::new(&top::table::TOP, top::main),
+    CommandRow::new(&report::table::REPORT, report::main),
     CommandRow::new(&diff::table::DIFF, diff::main),
     CommandRow::new(&history::table::HISTORY, history::main),
     CommandRow::new(&grew::table::GREW, grew::main),

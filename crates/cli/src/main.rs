@@ -18,6 +18,7 @@ mod list;
 mod merge;
 mod models;
 mod query;
+mod report;
 mod rm;
 mod scan;
 mod serve;

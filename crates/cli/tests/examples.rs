@@ -99,6 +99,7 @@ help_works! {
     examples_of_list_work: ["list"],
     examples_of_scan_work: ["scan"],
     examples_of_top_work: ["top"],
+    examples_of_report_work: ["report"],
     examples_of_diff_work: ["diff"],
     examples_of_query_work: ["query"],
     examples_of_export_work: ["export"],
@@ -124,8 +125,9 @@ fn check(lines: Vec<String>) {
             support::skip("needs DuckDB in PATH for the examples of fathom query");
             continue;
         }
-        let asks =
-            ["query", "top", "export"].iter().any(|command| line.starts_with(&format!("fathom {command}")));
+        let asks = ["query", "top", "report", "export"]
+            .iter()
+            .any(|command| line.starts_with(&format!("fathom {command}")));
         if asks || line.contains("--from home.inv") {
             run("fathom scan -o home.inv ~; fathom scan -o all.inv ~", home.path());
         }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Scan, scan};
 use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
+use fathom_inventory::top::outline::{Outline, OutlineOptions, list, outline};
 use fathom_walk::Model;
 
 /// Makes a tree with values for every column, and an inventory of it.
@@ -99,6 +100,46 @@ fn damage_with_a_matching_hash_never_panics() {
             let _ = check_bytes(table, flipped);
         }
     }
+}
+
+/// Returns the outline of an inventory, and lists its directories.
+fn outlined(directory: &Path) -> Option<Outline> {
+    let inventory = Inventory::open(directory).ok()?;
+    let (cost, kind) =
+        (|node: &_| std::mem::size_of_val(node), |extension: Option<&[u8]>| extension.is_some().into());
+    let options = OutlineOptions { nodes_max: 50, bytes_max: 4000, cost: &cost, kind: &kind, now: 0 };
+    for dir_id in [-1, 0, 1, 7, i64::MAX] {
+        let _ = list(&inventory, dir_id, None, 10, &options);
+    }
+    outline(&inventory, &options).ok()
+}
+
+#[test]
+fn forged_tables_never_panic_an_outline() {
+    let top = tempfile::tempdir().unwrap();
+    let directory = inventory(top.path());
+    let manifest = fs::read_to_string(directory.join("manifest.json")).unwrap();
+    assert!(outlined(&directory).is_some_and(|outline| outline.nodes.len() > 10));
+    let hash = |bytes: &[u8]| format!("{:016x}", twox_hash::XxHash64::oneshot(0, bytes));
+    let mut differing = 0;
+    for (_, path, bytes) in files(&directory) {
+        for at in (0..bytes.len()).step_by(bytes.len().div_ceil(40)) {
+            let mut forged = bytes.clone();
+            forged[at] ^= [0x80, 0x01, 0xff][at % 3];
+            fs::write(&path, &forged).unwrap();
+            let sealed = resealed(&manifest.replace(&hash(&bytes), &hash(&forged)));
+            fs::write(directory.join("manifest.json"), sealed).unwrap();
+            let Some(outline) = outlined(&directory) else { continue };
+            differing += 1;
+            let has_order = |(at, parent): (usize, Option<usize>)| parent.is_none_or(|parent| parent < at);
+            assert!(
+                outline.nodes.iter().map(|node| node.parent).enumerate().all(has_order),
+                "{path:?} at {at}"
+            );
+        }
+        fs::write(&path, &bytes).unwrap();
+    }
+    assert!(differing > 10, "only {differing} of the forged tables can be read");
 }
 
 #[test]

@@ -288,6 +288,9 @@ pub struct SiteConfig {
     pub index: Vec<String>,
     /// Whether a directory without an index file is listed.
     pub listing: bool,
+    /// Whether the program generates the answers in place of the files of the root directory: see
+    /// [`crate::generator`]. Without a generator, there are none.
+    pub explore: bool,
     /// The archive formats in which a directory can be downloaded: `tar.zst`, `tar.gz`, `zip`;
     /// empty for none.
     pub archives: Vec<String>,
@@ -354,6 +357,7 @@ impl Default for SiteConfig {
             at: String::new(),
             index: vec!["index.html".to_owned()],
             listing: false,
+            explore: false,
             archives: Vec::new(),
             fallback: None,
             error_pages: BTreeMap::new(),

@@ -22,6 +22,7 @@ mod conn;
 pub mod date;
 pub mod error;
 pub mod etag;
+pub mod generator;
 pub mod listen;
 pub mod listing;
 pub mod log;

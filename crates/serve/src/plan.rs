@@ -67,6 +67,8 @@ pub(crate) struct SitePlan {
     pub(crate) index: Vec<Vec<u8>>,
     pub(crate) clean: CleanUrls,
     pub(crate) listing: bool,
+    /// The path of the root, if the program generates the answers in place of its files.
+    pub(crate) explored: Option<PathBuf>,
     pub(crate) archives: Vec<ArchiveFormat>,
     pub(crate) dotfiles: bool,
     pub(crate) links: Links,
@@ -172,6 +174,7 @@ impl SitePlan {
             index: site.index.iter().map(|name| name.as_bytes().to_vec()).collect(),
             clean: clean(site),
             listing: site.listing,
+            explored: site.explore.then(|| site.root.clone()),
             archives: site.archives.iter().filter_map(|word| ArchiveFormat::parse(word)).collect(),
             dotfiles: site.dotfiles,
             links,

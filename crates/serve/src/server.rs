@@ -24,6 +24,7 @@ use crate::budget::Budget;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
+use crate::generator::Generator;
 use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
 use crate::log::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
 use crate::metrics::{Gauges, Metrics};
@@ -59,6 +60,10 @@ pub(crate) struct SharedState {
     pub(crate) cache: config::CacheConfig,
     pub(crate) metrics: Metrics,
     pub(crate) listings: ListingCache,
+    /// Generates the answers of explored sites.
+    pub(crate) generator: Option<Arc<dyn Generator>>,
+    /// Counts the answers that are being generated.
+    pub(crate) generated: Budget,
     /// Counts the archives that are being sent.
     pub(crate) archives: Budget,
     pub(crate) tls: Option<ReloadableTls>,
@@ -160,6 +165,8 @@ pub struct StartOptions<'a> {
     /// The destination of an error log without a file; each message is one write. Without it such
     /// messages are discarded.
     pub errors: Option<Box<dyn std::io::Write + Send>>,
+    /// Generates the answers of sites with the setting `explore`.
+    pub generator: Option<Arc<dyn Generator>>,
     /// Called on the thread of a worker that has ended although the server was not stopped. The
     /// server should then be stopped and started again.
     pub on_failure: Option<Box<dyn Fn() + Send + Sync>>,
@@ -233,6 +240,8 @@ impl Server {
             cache: cache(config, model),
             metrics: Metrics::new(workers),
             listings: ListingCache::default(),
+            generator: options.generator,
+            generated: Budget::default(),
             archives: Budget::default(),
             #[cfg(feature = "http3")]
             http3: !listening.sockets.is_empty(),

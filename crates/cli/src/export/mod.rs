@@ -1,7 +1,6 @@
 //! `fathom export`: from the command line to the exit status.
 
 mod args;
-mod draft;
 pub(crate) mod table;
 
 use std::ffi::OsString;
@@ -16,8 +15,8 @@ use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{ExportArgs, ExportAsk};
-use self::draft::Draft;
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
+use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::stop_on_interrupt;
 use crate::shared::inventory::{failure_message, incomplete_warning};
 use crate::shared::locale;
@@ -106,7 +105,7 @@ fn to_stdout(inventory: &Inventory, ask: &ExportOptions, charset: Charset) -> u8
 /// Writes a file that appears under its name only when it is complete.
 fn to_file(inventory: &Inventory, ask: &ExportOptions, path: &Path, charset: Charset) -> u8 {
     let stop = stop_on_interrupt();
-    let mut draft = match Draft::create(path) {
+    let mut draft = match Draft::create(path, Existing::Refuse) {
         Ok(draft) => draft,
         Err(refused) => {
             print_error(&refused.message(charset));

@@ -133,6 +133,7 @@ impl ConfigBuilder {
             ServeOption::Mount => self.mount(given)?,
             ServeOption::Index => site.index = list(given.text()?),
             ServeOption::Listing => site.listing = given.yes()?,
+            ServeOption::Explore => site.explore = given.yes()?,
             ServeOption::Archive => {
                 site.archives = match given.switch()? {
                     Switch::Off => Vec::new(),

@@ -2,6 +2,7 @@
 
 mod args;
 mod env;
+mod explore;
 mod merge;
 mod profile;
 mod report;

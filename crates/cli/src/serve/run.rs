@@ -1,9 +1,11 @@
 //! The life cycle of a server process: start, signals, reload and exit status.
 
 use std::io;
+use std::sync::Arc;
 
 use fathom_io::sys::{ignore_sigpipe, raise_fd_limit};
 use fathom_serve::config::SiteConfig;
+use fathom_serve::generator::Generator;
 use fathom_serve::listen::Activation;
 use fathom_serve::server::{Server, StartOptions};
 use fathom_serve::{Config, Error, Op};
@@ -13,6 +15,7 @@ use signal_hook::low_level::raise;
 
 use super::NAME;
 use super::args::{ServeAction, ServeArgsError};
+use super::explore::InventoryExplorer;
 use crate::shared::cmdline::ArgsEnd;
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::output::{print, print_error};
@@ -35,7 +38,9 @@ pub(super) fn serve(
     let errors = Some(Box::new(ErrorStream) as Box<dyn io::Write + Send>);
     // The same end as by the signal, with another status.
     let on_failure = Some(Box::new(|| drop(raise(SIGTERM))) as Box<dyn Fn() + Send + Sync>);
-    let mut server = Server::start(config, StartOptions { activation, stream, errors, on_failure })?;
+    let generator = Some(Arc::new(InventoryExplorer::default()) as Arc<dyn Generator>);
+    let options = StartOptions { activation, stream, errors, on_failure, generator };
+    let mut server = Server::start(config, options)?;
     print_addresses(&server, config);
     for signal in signals.forever() {
         match signal {
@@ -93,7 +98,7 @@ fn print_addresses(server: &Server, config: &Config) {
 fn is_bare(site: &SiteConfig) -> bool {
     let has_rules = site.fallback.is_some() || !site.redirects.is_empty() || !site.rewrites.is_empty();
     let has_index = site.index.iter().any(|name| site.root.join(name).exists());
-    site.root.is_dir() && !(site.listing || has_rules || has_index || site.index.is_empty())
+    site.root.is_dir() && !(site.listing || site.explore || has_rules || has_index || site.index.is_empty())
 }
 
 fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArgsError>) {

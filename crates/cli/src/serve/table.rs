@@ -26,6 +26,7 @@ pub(crate) enum ServeOption {
     Mount,
     Index,
     Listing,
+    Explore,
     Archive,
     Spa,
     ErrorPage,
@@ -135,6 +136,12 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
     long(ServeOption::Index, "index", FILES, "names of files that stand for their directory, separated by commas; otherwise index.html")
         .required("NAMES", ValueKind::Text),
     long(ServeOption::Listing, "listing", FILES, "list directories that have no index").optional("YES", YES_NO),
+    long(ServeOption::Explore, "explore", FILES, "show the newest inventory in DIR as a page with a map, and nothing else")
+        .optional("YES", YES_NO)
+        .more(
+            "DIR has inventories of `fathom scan` with names that end in .inv, or is one. The page is that of `fathom report`, and fetches \
+             directories that it leaves out. Everyone who may read the page sees the names of all files in the inventory: see `--auth`.",
+        ),
     long(ServeOption::Archive, "archive", FILES, "send a directory as one file for ?archive=FORMAT: `tar.zst`, `tar.gz` or `zip`")
         .optional("FORMATS", ValueKind::Text)
         .more("Several, separated by commas; all of them without FORMATS. Off unless given."),

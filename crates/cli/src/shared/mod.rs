@@ -1,7 +1,8 @@
 //! The room of what several commands share: command lines, values of options, the terminal, JSON,
-//! progress, signals, names of owners, and the starting point of `--io auto`.
+//! output files, progress, signals, names of owners, and the starting point of `--io auto`.
 
 pub(crate) mod cmdline;
+pub(crate) mod draft;
 pub(crate) mod getent;
 pub(crate) mod grammar;
 pub(crate) mod interrupt;

@@ -8,41 +8,15 @@ import sys
 import tempfile
 import time
 
-from selenium import webdriver
-from selenium.common.exceptions import NoAlertPresentException
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars""".split()
-PATIENCE_S = 60
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from chromium import console, dialogs, open_browser, wait  # noqa: E402
+
 NAMES = "return [...document.querySelectorAll('tbody a')].map(a => a.textContent).filter(name => name !== '../')"
 ROWS = "return [...document.querySelectorAll('tbody tr')].filter(row => row.getBoundingClientRect().bottom <= innerHeight).length"
 ELEMENTS = "return document.querySelectorAll('script, img, svg, [onload], [onerror], [onmouseover]').length"
 PROTOCOLS = "return [...new Set([...document.querySelectorAll('a')].map(a => a.protocol))]"
-
-
-def open_browser(profile, downloads):
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for flag in [*FLAGS, f"--user-data-dir={profile}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
-    behavior = {"behavior": "allow", "downloadPath": str(downloads)}
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
-    return browser
-
-
-def wait(browser, look):
-    return WebDriverWait(browser, PATIENCE_S, poll_frequency=0.05).until(lambda _: look())
-
-
-def console(browser):
-    """Returns the new messages of the browser's console, except for the missing icon, which browsers request."""
-    messages = [entry["message"] for entry in browser.get_log("browser")]
-    return [message for message in messages if "/favicon.ico" not in message]
 
 
 def click(browser, text):
@@ -88,14 +62,6 @@ def laptop(browser, url):
     filtered = browser.execute_script(NAMES)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     return {"rows": rows, "filtered": filtered, "readme": browser.execute_script("return !!document.querySelector('pre')")}
-
-
-def dialogs(browser):
-    try:
-        browser.switch_to.alert.dismiss()
-        return 1
-    except NoAlertPresentException:
-        return 0
 
 
 def hostile(browser, url, downloads):

@@ -27,7 +27,7 @@ const BYTES_PER_SECOND: u32 = 44_100 * 4;
 const SECONDS: u32 = 600;
 
 /// Returns the Python interpreter with Selenium; `None` if it or the browser is not installed.
-fn python() -> Option<PathBuf> {
+pub(crate) fn python() -> Option<PathBuf> {
     let env = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env");
     let python = env.join("bin/python3");
     let needed = [&python, Path::new("/usr/bin/chromium"), Path::new("/usr/bin/chromedriver")];

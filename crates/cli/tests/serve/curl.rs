@@ -7,7 +7,7 @@ use crate::server::{ServeDirectory, Server, bytes, finish, until};
 use crate::support::{needs_tool, skip};
 
 /// A password hash of another implementation: crypt_blowfish's test vector for `U*U`.
-const USER: &str = "ann:$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW";
+pub(crate) const USER: &str = "ann:$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW";
 
 /// The last response that curl received, and curl's exit status.
 #[derive(Debug)]

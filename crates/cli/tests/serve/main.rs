@@ -5,6 +5,7 @@
 
 mod browser;
 mod curl;
+mod explore;
 mod inherited;
 mod load;
 mod logs;

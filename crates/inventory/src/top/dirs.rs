@@ -125,7 +125,7 @@ impl DirSums {
 
 /// The sum of all trees.
 #[derive(Default)]
-struct TreesTotal {
+pub(super) struct TreesTotal {
     sum: UsageSum,
     /// The sum of the subtrees that overlapping operands repeat.
     repeated: UsageSum,
@@ -133,7 +133,12 @@ struct TreesTotal {
 }
 
 impl TreesTotal {
-    fn add(&mut self, group: &RowGroup<'_>, rows: &[DirSum], scope: &Scope) -> parquet::errors::Result<()> {
+    pub(super) fn add(
+        &mut self,
+        group: &RowGroup<'_>,
+        rows: &[DirSum],
+        scope: &Scope,
+    ) -> parquet::errors::Result<()> {
         let (pre, depth) = (group.numbers("pre")?, group.numbers("depth")?);
         for DirSum { row, all, .. } in rows {
             let (pre, depth) = (pre.or_zero()[*row], depth.or_zero()[*row]);
@@ -150,7 +155,12 @@ impl TreesTotal {
     }
 
     /// Returns the total, once all rows have been added. `links` are the names that count.
-    fn finish(mut self, inventory: &Inventory, links: &HardLinks, scope: &Scope) -> Result<UsageSum, Error> {
+    pub(super) fn finish(
+        mut self,
+        inventory: &Inventory,
+        links: &HardLinks,
+        scope: &Scope,
+    ) -> Result<UsageSum, Error> {
         if scope.span == Span::ALL {
             self.sum.add(&operands(inventory, self.roots)?);
         }

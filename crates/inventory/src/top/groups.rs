@@ -17,33 +17,38 @@ use crate::store::{Error, Inventory, NumberColumn, RowGroup, Table, TextColumn};
 const GROUPS_MAX: usize = 65_536;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// Reports totals by a property.
-pub(super) fn report(
+/// Reports totals by several properties, each in a report of its own.
+pub(super) fn reports(
     inventory: &Inventory,
     span: Span,
-    by: ReportKind,
+    kinds: &[ReportKind],
     now: i64,
-) -> Result<UsageReport, Error> {
-    let mut groups = GroupTotals::default();
+) -> Result<Vec<UsageReport>, Error> {
+    let mut totals: Vec<_> = kinds.iter().map(|by| (*by, GroupTotals::default())).collect();
     let scope = Scope::read(inventory, span)?;
     let mut first_names = HardLinks::read(inventory, &scope)?.within(&scope).first_names();
     inventory.each(Table::Entries, |group| {
-        let property = GroupProperty::of_entries(by, group, now)?;
         let rows = counted(group, &scope, &mut first_names)?;
-        rows.iter().for_each(|(row, sum)| groups.add(property.key(*row), sum));
-        Ok(())
-    })?;
-    inventory.each(Table::Dirs, |group| {
-        let property = GroupProperty::of_dirs(by, group, now)?;
-        let [dir_id, blocks] = [group.numbers("dir_id")?, group.numbers("blocks")?];
-        let states = group.texts("state")?;
-        let counts = |row: &usize| scope.contains(dir_id.or_zero()[*row]) && is_entered(&states, *row);
-        for row in (0..group.rows()).filter(counts) {
-            groups.add(property.key(row), &UsageSum::new(1, blocks.or_zero()[row], 0));
+        for (by, groups) in &mut totals {
+            let property = GroupProperty::of_entries(*by, group, now)?;
+            rows.iter().for_each(|(row, sum)| groups.add(property.key(*row), sum));
         }
         Ok(())
     })?;
-    Ok(groups.report(matches!(by, ReportKind::Age | ReportKind::Size)))
+    inventory.each(Table::Dirs, |group| {
+        let [dir_id, blocks] = [group.numbers("dir_id")?, group.numbers("blocks")?];
+        let states = group.texts("state")?;
+        let counts = |row: &usize| scope.contains(dir_id.or_zero()[*row]) && is_entered(&states, *row);
+        for (by, groups) in &mut totals {
+            let property = GroupProperty::of_dirs(*by, group, now)?;
+            for row in (0..group.rows()).filter(counts) {
+                groups.add(property.key(row), &UsageSum::new(1, blocks.or_zero()[row], 0));
+            }
+        }
+        Ok(())
+    })?;
+    let is_ordered = |by| matches!(by, ReportKind::Age | ReportKind::Size);
+    Ok(totals.into_iter().map(|(by, groups)| groups.report(is_ordered(by))).collect())
 }
 
 /// The column that decides the group of a row.
@@ -86,7 +91,9 @@ impl GroupProperty {
         Ok(match self {
             Self::Id(ids) => number(ids, |id| u32::try_from(id).map_or(GroupKey::Unknown, GroupKey::Id)),
             Self::Extension(texts) => return texts.get(row).map_or(Ok(GroupKey::NoExtension), Err),
-            Self::Modified(times, now) => times.get(row).map_or(GroupKey::Unknown, |then| age(then, *now)),
+            Self::Modified(times, now) => {
+                times.get(row).map_or(GroupKey::Unknown, |then| GroupKey::Age(age_group(then, *now)))
+            }
             Self::Size(sizes) => {
                 number(sizes, |size| GroupKey::Size(SIZES.partition_point(|end| *end <= size)))
             }
@@ -100,12 +107,12 @@ impl GroupProperty {
 }
 
 /// Returns the age group of a modification time. A time in the future is in a group of its own.
-fn age(then: i64, now: i64) -> GroupKey {
+pub(super) fn age_group(then: i64, now: i64) -> usize {
     if then > now {
-        return GroupKey::Age(AGES.len() + 1);
+        return AGES.len() + 1;
     }
     let days = now.saturating_sub(then) / DAY_MICROS;
-    GroupKey::Age(AGES.partition_point(|end| *end <= days))
+    AGES.partition_point(|end| *end <= days)
 }
 
 /// Most sums in a vector. While there are few, a linear search is faster than a hash map: ages,
@@ -197,10 +204,10 @@ mod tests {
 
     #[test]
     fn ages_change_at_whole_days() {
-        let age = |micros| age(0, micros);
-        assert_eq!([age(-1), age(0), age(DAY_MICROS - 1), age(DAY_MICROS)], [6, 0, 0, 1].map(GroupKey::Age));
-        assert_eq!([age(1095 * DAY_MICROS - 1), age(i64::MAX)], [4, 5].map(GroupKey::Age));
-        assert_eq!(super::age(i64::MIN, i64::MAX), GroupKey::Age(5));
+        let age = |micros| age_group(0, micros);
+        assert_eq!([age(-1), age(0), age(DAY_MICROS - 1), age(DAY_MICROS)], [6, 0, 0, 1]);
+        assert_eq!([age(1095 * DAY_MICROS - 1), age(i64::MAX)], [4, 5]);
+        assert_eq!(age_group(i64::MIN, i64::MAX), 5);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod files;
 mod groups;
 mod largest;
 pub(crate) mod links;
+pub mod outline;
 pub(crate) mod scope;
 pub(crate) mod span;
 
@@ -112,6 +113,31 @@ pub const AGES: [i64; 5] = [1, 7, 30, 365, 1095];
 /// its size.
 pub const SIZES: [i64; 9] = [1, 1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 28, 1 << 30, 1 << 34, 1 << 40];
 
+/// The labels of the age groups: one for each of [`AGES`], then those of older entries and of times
+/// in the future.
+pub const AGE_LABELS: [&str; AGES.len() + 2] = [
+    "under 1 day",
+    "under 7 days",
+    "under 30 days",
+    "under 1 year",
+    "under 3 years",
+    "older",
+    "in the future",
+];
+/// The labels of the size groups: one for each of [`SIZES`], then that of larger entries.
+pub const SIZE_LABELS: [&str; SIZES.len() + 1] = [
+    "empty",
+    "under 4 KiB",
+    "under 64 KiB",
+    "under 1 MiB",
+    "under 16 MiB",
+    "under 256 MiB",
+    "under 1 GiB",
+    "under 16 GiB",
+    "under 1 TiB",
+    "larger",
+];
+
 /// A row of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportRow {
@@ -207,19 +233,55 @@ pub fn report(inventory: &Inventory, options: &ReportOptions) -> Result<UsageRep
         ReportKind::Dir => dirs::report(inventory, span, options.count)?,
         ReportKind::File => files::report(inventory, span, options.count)?,
         ReportKind::Depth => depths::report(inventory, span)?,
-        by => groups::report(inventory, span, by, options.now)?,
+        by => {
+            let mut reports = groups::reports(inventory, span, &[by], options.now)?;
+            reports.pop().unwrap_or(UsageReport { rows: Vec::new(), total: UsageSum::default() })
+        }
     };
     report.rows.truncate(options.count);
-    match options.by {
-        ReportKind::User => name(inventory, Table::Users, &mut report.rows)?,
-        ReportKind::Group => name(inventory, Table::Groups, &mut report.rows)?,
-        _ => {}
-    }
+    name(inventory, options.by, &mut report.rows)?;
     Ok(report)
 }
 
-/// Sets the names of rows that are about an owner or a group.
-fn name(inventory: &Inventory, table: Table, rows: &mut [ReportRow]) -> Result<(), Error> {
+/// Reports totals by several properties of entries in one pass, each as [`report`] does for its
+/// kind. `now` is in microseconds since 1970.
+///
+/// # Errors
+/// If the inventory is damaged.
+///
+/// # Panics
+/// If one of `kinds` is no property of single entries, but `Dir`, `File` or `Depth`.
+///
+/// ```
+/// use fathom_inventory::store::Inventory;
+/// use fathom_inventory::top::{ReportKind, reports};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # use fathom_inventory::scan::{Scan, scan};
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let inventory = Inventory::open(&out)?;
+/// let both = reports(&inventory, &[ReportKind::Ext, ReportKind::Size], 0)?;
+/// assert_eq!(both[0].total, both[1].total);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn reports(inventory: &Inventory, kinds: &[ReportKind], now: i64) -> Result<Vec<UsageReport>, Error> {
+    let is_property = |by: &ReportKind| !matches!(by, ReportKind::Dir | ReportKind::File | ReportKind::Depth);
+    assert!(kinds.iter().all(is_property), "these have reports of their own");
+    let mut reports = groups::reports(inventory, Span::ALL, kinds, now)?;
+    for (by, report) in kinds.iter().zip(&mut reports) {
+        name(inventory, *by, &mut report.rows)?;
+    }
+    Ok(reports)
+}
+
+/// Sets the names of the rows of a report by owner or by group.
+fn name(inventory: &Inventory, by: ReportKind, rows: &mut [ReportRow]) -> Result<(), Error> {
+    let table = match by {
+        ReportKind::User => Table::Users,
+        ReportKind::Group => Table::Groups,
+        _ => return Ok(()),
+    };
     let mut wanted: HashMap<GroupKey, &mut Vec<u8>> =
         rows.iter_mut().map(|row| (row.key, &mut row.text)).collect();
     inventory.each(table, |group| {

@@ -12,6 +12,7 @@ mod clean_urls;
 mod directory;
 mod entry_filter;
 mod file;
+mod generated;
 mod listings;
 mod not_found;
 pub(crate) mod representation;
@@ -394,6 +395,9 @@ impl RequestContext<'_> {
     }
 
     async fn target(&self, path: &[u8], is_dir: bool) -> Answer {
+        if let Some(root) = &self.site.explored {
+            return Box::pin(self.generated(root, path, is_dir)).await;
+        }
         if let Some(only) = &self.site.single_file {
             if path.is_empty() {
                 // Redirect temporarily: another start may serve another file.

@@ -71,6 +71,7 @@ macro_rules! mount {
 mount! {
     index: Vec<String>,
     listing: bool,
+    explore: bool,
     archives: Vec<String>,
     #[serde(rename = "try")]
     suffixes: Vec<String>,

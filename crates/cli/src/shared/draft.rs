@@ -10,15 +10,23 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use crate::shared::output::reason;
 
+/// The fate of an existing file of the final name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Refuse,
+    Replace,
+}
+
 /// An output file under its temporary name.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     file: File,
     path: PathBuf,
     part: PathBuf,
+    existing: Existing,
 }
 
 /// A failed operation on a file.
-pub(super) struct FileError {
+pub(crate) struct FileError {
     operation: &'static str,
     path: PathBuf,
     error: io::Error,
@@ -30,37 +38,43 @@ impl FileError {
     }
 
     /// Returns the message, without the program name.
-    pub(super) fn message(&self, charset: Charset) -> Vec<u8> {
+    pub(crate) fn message(&self, charset: Charset) -> Vec<u8> {
         let path = quoteaf(self.path.as_os_str().as_encoded_bytes(), charset);
         [b"cannot ", self.operation.as_bytes(), b" ", &path, b": ", &reason(&self.error)].concat()
     }
 }
 
 impl Draft {
-    /// Creates the temporary file for `path`, which is `path` with `.part` appended. Fails if
-    /// either exists.
-    pub(super) fn create(path: &Path) -> Result<Self, FileError> {
-        free(path).map_err(|error| FileError::new("create", path, error))?;
+    /// Creates the temporary file for `path`, which is `path` with `.part` appended. Fails if that
+    /// exists, or if `path` exists and is not to be replaced.
+    pub(crate) fn create(path: &Path, existing: Existing) -> Result<Self, FileError> {
+        if existing == Existing::Refuse {
+            free(path).map_err(|error| FileError::new("create", path, error))?;
+        }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = path.with_file_name(name);
         let file = create_private(&part).map_err(|error| FileError::new("create", &part, error))?;
-        Ok(Self { file, path: path.to_owned(), part })
+        Ok(Self { file, path: path.to_owned(), part, existing })
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
 
     /// Wraps an error of [`Draft::write`].
-    pub(super) fn cannot_be_written(&self, error: io::Error) -> FileError {
+    pub(crate) fn cannot_be_written(&self, error: io::Error) -> FileError {
         FileError::new("write", &self.part, error)
     }
 
     /// Syncs the file and renames it to its final name.
-    pub(super) fn publish(self) -> Result<(), FileError> {
+    pub(crate) fn publish(self) -> Result<(), FileError> {
         self.file.sync_all().map_err(|error| self.cannot_be_written(error))?;
-        rename_new(&self.part, &self.path).map_err(|error| FileError::new("rename", &self.part, error))?;
+        let renamed = match self.existing {
+            Existing::Refuse => rename_new(&self.part, &self.path),
+            Existing::Replace => fs::rename(&self.part, &self.path),
+        };
+        renamed.map_err(|error| FileError::new("rename", &self.part, error))?;
         sync_directory_of(&self.path).map_err(|error| FileError::new("write", &self.path, error))
     }
 }

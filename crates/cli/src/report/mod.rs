@@ -1,0 +1,88 @@
+//! `fathom report`: from the command line to the exit status.
+
+mod args;
+pub(crate) mod table;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_inventory::store::Inventory;
+use fathom_inventory::top::QueryError;
+use fathom_report::{ReportOptions, report};
+use fathom_text::quote::Charset;
+
+use self::args::ReportArgs;
+use crate::shared::cmdline::exit::{DONE, FAILED};
+use crate::shared::draft::{Draft, Existing};
+use crate::shared::interrupt::TerminationSignals;
+use crate::shared::inventory::incomplete_warning;
+use crate::shared::locale;
+use crate::shared::output::{self, Output};
+
+const NAME: &str = table::REPORT.name;
+
+/// Runs the command with the arguments `words`. Returns the exit status.
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(&args, charset),
+        Err(end) => end.answer(&table::REPORT),
+    }
+}
+
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
+}
+
+fn run(args: &ReportArgs, charset: Charset) -> u8 {
+    let page = match page(args) {
+        Ok(page) => page,
+        Err(error) => {
+            print_error(error.to_string().as_bytes());
+            return FAILED;
+        }
+    };
+    match &args.output {
+        Some(path) => to_file(path, page.as_bytes(), charset),
+        None => {
+            let mut out = Output::new();
+            out.write(page.as_bytes());
+            out.finish(NAME)
+        }
+    }
+}
+
+fn page(args: &ReportArgs) -> Result<String, QueryError> {
+    let inventory = Inventory::open(&args.inventory)?;
+    let since = args.since.as_deref().map(Inventory::open).transpose()?;
+    let found = &inventory.manifest().completeness;
+    if !found.is_complete() {
+        print_error(incomplete_warning(found).as_bytes());
+    }
+    report(&inventory, &ReportOptions { since: since.as_ref(), now: now(), fetches: None })
+}
+
+/// Writes a file that appears under its name only when it is complete.
+fn to_file(path: &Path, page: &[u8], charset: Charset) -> u8 {
+    // A signal takes effect once the temporary file has its final name, or is removed.
+    let _signals = TerminationSignals::on_signals();
+    let written = Draft::create(path, Existing::Replace).and_then(|mut draft| {
+        draft.write(page).map_err(|error| draft.cannot_be_written(error))?;
+        draft.publish()
+    });
+    match written {
+        Ok(()) => DONE,
+        Err(refused) => {
+            print_error(&refused.message(charset));
+            FAILED
+        }
+    }
+}
+
+/// Returns the current time in microseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

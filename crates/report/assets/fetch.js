@@ -1,0 +1,33 @@
+// What the page leaves out, from the server that it comes from. Entries that arrive become nodes.
+
+const FETCHES_MAX = 40;
+// The place in the order of a directory from which on entries are missing; null at the end.
+const PLACES = new Map();
+
+function canFetch(dir) {
+  return DATA.fetches !== null && dir !== TREES && rest(dir)[2] > 0 && PLACES.get(dir) !== null;
+}
+
+// Fetches entries of a directory until some arrive that are no nodes yet. Returns their number.
+async function fetchEntries(dir) {
+  const known = new Set(children(dir).map((node) => NODES.name[node]));
+  for (let round = 0; round < FETCHES_MAX && PLACES.get(dir) !== null; round += 1) {
+    const after = PLACES.has(dir) ? `&after=${encodeURIComponent(PLACES.get(dir))}` : "";
+    const answer = await fetch(`?inventory=${encodeURIComponent(DATA.fetches)}&dir=${NODES.id[dir]}${after}`);
+    if (answer.status === 409) throw new Error("there is a newer inventory: load the page again");
+    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
+    const { entries: found, next } = await answer.json();
+    PLACES.set(dir, next);
+    const fresh = found.filter(([name]) => !known.has(name));
+    fresh.forEach((entry) => addNode(dir, entry));
+    if (fresh.length > 0) return fresh.length;
+  }
+  return 0;
+}
+
+function addNode(parent, [name, blocks, apparent, entries_, kind, age, uid, day_, state, id]) {
+  const row = { parent, name, blocks, apparent, entries: entries_, kind, age, owner: DATA.ownerIds.indexOf(uid), day: day_, state, id };
+  const node = NODES.name.length;
+  for (const column of Object.keys(NODES)) NODES[column].push(row[column]);
+  adopt(node);
+}

@@ -1,0 +1,237 @@
+// The page: what is shown, and how the map, the table and the address of the page follow each other.
+
+const at = (id) => document.getElementById(id);
+const view = { dir: TOP, colours: COLOURS.kind, area: AREAS.usage, selected: null };
+const map = new TreeMap(at("frame"), at("base"), at("over"), {
+  open: (dir) => go(dir),
+  up: () => { if (parentOf(view.dir) !== null) go(parentOf(view.dir), view.dir); },
+  more: (rect) => openRest(rect),
+  copy: (rect) => copy(rect),
+  select: (rect, event) => select(rect, event),
+});
+
+function nameOf(node) {
+  return node === TREES ? "All trees" : shown(NODES.name[node]);
+}
+
+// Shows a directory, and selects one of its entries. The address gets a mark, so that the browser's
+// own way back leads back.
+async function go(dir, selected = null) {
+  if (!isDir(dir)) return;
+  const focused = at("panel").contains(document.activeElement) || at("crumbs").contains(document.activeElement);
+  view.dir = dir;
+  const mark = dir === TOP ? "#" : `#d${dir}`;
+  if ((location.hash || "#") !== mark) history.pushState(null, "", mark);
+  render(selected, focused);
+  await fetchRest(dir);
+}
+
+function render(selected, focused) {
+  map.show(view.dir, view.colours, view.area);
+  crumbs();
+  entries();
+  legend();
+  select(null, null);
+  const all = sum(view.dir);
+  at("live").textContent = `${nameOf(view.dir)}: ${bytes(all[0])}, ${plural(all[2], "entry", "entries")}`;
+  if (selected !== null && selected !== view.dir) map.selectNode(selected, false);
+  if (focused) at("panel").querySelector("tbody button")?.focus();
+}
+
+function crumbs() {
+  at("crumbs").replaceChildren(...chain(view.dir).map((node) => {
+    const link = button("", () => go(node));
+    link.append(isolated(nameOf(node)));
+    if (node === view.dir) link.setAttribute("aria-current", "page");
+    return element("li", {}, link);
+  }));
+}
+
+// The table of the entries of the directory, with the same numbers as the map.
+function entries() {
+  const whole = sum(view.dir);
+  const more = rest(view.dir);
+  const rows = children(view.dir).map((node) => ({ node, sums: sum(node), isRest: false }));
+  if (more[2] > 0) rows.push({ node: view.dir, sums: more, isRest: true });
+  rows.sort((one, other) => view.area.of(other.sums) - view.area.of(one.sums));
+  const make = ({ node, sums, isRest }) => {
+    const name = element("button", { type: "button" }, isolated(isRest ? `${count(sums[2])} more` : nameOf(node)));
+    name.addEventListener("click", () => {
+      if (isRest) openRest({ node });
+      else if (isDir(node)) go(node);
+      else copy({ node, isRest });
+    });
+    const mark = !isRest && NODES.state[node] > 0 ? [element("span", { className: "note", text: ` ${["", "(partly read)", "(not read)", "(left out)"][NODES.state[node]]}` })] : [];
+    const day_ = isRest ? "" : day(NODES.day[node]);
+    const head = rowHead(name, isDir(node) && !isRest ? "/" : "", ...mark);
+    const row = element("tr", { "data-node": isRest ? "rest" : String(node) }, head, ...sumCells(sums, whole[0]).slice(0, 3), element("td", { className: "narrow-off", text: day_ }));
+    const show = () => map.selectNode(node, isRest);
+    row.addEventListener("pointerenter", show);
+    row.addEventListener("pointerleave", () => map.select(null, null));
+    name.addEventListener("focus", show);
+    return row;
+  };
+  const heads = [["Name"], ...SUM_HEADS, ["Modified", "narrow-off"]];
+  const caption = [view.dir === TREES ? "All trees" : isolatedPath(path(view.dir))];
+  const made = table(caption, heads, rows, make, 100);
+  made.querySelector("table").id = "entries";
+  at("panel").replaceChildren(made);
+}
+
+function legend() {
+  const { labels, prefix, places } = view.colours;
+  const used = new Set(map.rects.filter((rect) => rect.isCell).map((rect) => view.colours.classOf(rect)));
+  const items = labels.map((label, place) => [label, places ? places[place] : place]).filter(([, place]) => used.has(place));
+  at("legend").replaceChildren(...items.map(([label, place]) => {
+    const swatch = element("span", { className: "swatch" });
+    swatch.style.background = `var(${prefix}${place})`;
+    return element("li", {}, swatch, isolated(label));
+  }));
+}
+
+function describe(rect) {
+  const { node, isRest } = rect;
+  const sums = isRest ? rest(node) : sum(node);
+  const where = node === TREES ? "All trees" : shown(path(node));
+  const title = isRest ? `${where}: ${plural(sums[2], "more entry", "more entries")}` : where;
+  const facts = [bytes(sums[0]), percent(sums[0], DATA.total[0])];
+  if (sums[1] !== sums[0]) facts.push(`size ${bytes(sums[1])}`);
+  if (isDir(node)) facts.push(plural(sums[2], "entry", "entries"));
+  if (!isRest && node !== TREES && NODES.day[node] !== null) facts.push(`${isDir(node) ? "newest" : "modified"} ${day(NODES.day[node])}`);
+  const owner = isRest || isDir(node) ? -1 : NODES.owner[node];
+  if (owner >= 0) facts.push(shown(DATA.by.user[owner][0]));
+  if (!isDir(node)) facts.push(DATA.kinds[known(NODES.kind[node], DATA.kinds.length - 1)].toLowerCase());
+  const grown = GROWTH.get(node);
+  if (grown !== undefined && !isRest) facts.push(`growth ${signed(grown, bytes)}`);
+  return [title, facts.join(" · ")];
+}
+
+function select(rect, event) {
+  view.selected = rect;
+  const [title, facts] = describe(rect ?? { node: view.dir, isRest: false });
+  at("status-path").textContent = title;
+  at("status-facts").textContent = facts;
+  const tip = at("tip");
+  tip.hidden = !rect || !event || event.pointerType === "touch";
+  if (!tip.hidden) {
+    tip.replaceChildren(isolated(title), element("span", { text: facts }));
+    const [width, height] = [tip.offsetWidth, tip.offsetHeight];
+    const x = event.clientX + 16 + width > innerWidth ? Math.max(event.clientX - width - 12, 4) : event.clientX + 16;
+    const y = event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18;
+    tip.style.transform = `translate(${x}px, ${y}px)`;
+  }
+  const lit = rect ? (rect.first?.isRest ? "rest" : String(rect.first?.node ?? rect.node)) : "";
+  for (const row of at("panel").querySelectorAll("tr[data-node]")) row.classList.toggle("lit", row.dataset.node === lit);
+}
+
+async function copy(rect) {
+  const node = rect?.node ?? view.dir;
+  if (node === TREES) return;
+  const text = shellWord(path(node));
+  let done = false;
+  try {
+    await navigator.clipboard.writeText(text);
+    done = true;
+  } catch {
+    done = copyBySelection(text);
+  }
+  if (rect) select(rect.first ? rect : null, null);
+  const said = done ? `Copied: ${text}` : `The browser does not copy; the path is ${text}`;
+  at("status-facts").textContent = said;
+  at("live").textContent = said;
+}
+
+// Pages of files have no clipboard in some browsers, but a selection can be copied.
+function copyBySelection(text) {
+  const field = element("textarea", { className: "unseen", "aria-hidden": "true" });
+  field.value = text;
+  document.body.append(field);
+  const focused = document.activeElement;
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  focused?.focus();
+  return done;
+}
+
+// The rest of a directory: a directory further down is opened, so that more of it has an area. The
+// page of a server fetches what is missing.
+function openRest(rect) {
+  if (rect.node !== view.dir && rect.node !== TREES) go(rect.node);
+  else fetchRest(view.dir, true);
+}
+
+async function fetchRest(dir, asked = false) {
+  if (!canFetch(dir) || (!asked && PLACES.has(dir))) return;
+  at("loading").hidden = false;
+  try {
+    const arrived = await fetchEntries(dir);
+    if (arrived > 0 && view.dir === dir) render(null, asked);
+    at("live").textContent = arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.";
+  } catch (error) {
+    at("warning").hidden = false;
+    at("warning").textContent = `More of this directory cannot be shown: ${error.message}.`;
+  }
+  at("loading").hidden = true;
+}
+
+function facts() {
+  const names = DATA.title.map(shown);
+  const more = DATA.roots - names.length;
+  at("title").textContent = more > 0 ? `${names.join(", ")} and ${count(more)} more` : names.join(", ");
+  document.title = `${at("title").textContent} - fathom report`;
+  const list = [["Disk usage", bytes(DATA.total[0])], ["Apparent size", bytes(DATA.total[1])], ["Entries", count(DATA.total[2])],
+    ["Scanned", minuteText(DATA.end)], ["Complete", DATA.complete ? "yes" : DATA.ratio === null ? "no" : `no: ${DATA.ratio}`]];
+  if (DATA.growth) list.splice(3, 0, [`Since ${dateText(DATA.growth.since * 1000)}`, signed(DATA.growth.total[0], bytes)]);
+  at("facts").replaceChildren(...list.map(([name, text]) => element("div", {}, element("dt", { text: name }), element("dd", { text }))));
+  if (!DATA.complete) {
+    at("warning").hidden = false;
+    at("warning").textContent = "The inventory is incomplete, so sums may be too small. What is missing is at the end of the page.";
+  }
+}
+
+function choose(select, choices, act) {
+  select.replaceChildren(...Object.entries(choices).map(([key, { title }]) => element("option", { value: key, text: title })));
+  select.addEventListener("change", () => { act(choices[select.value]); render(null, false); });
+}
+
+function cards() {
+  const made = [
+    ...(DATA.growth ? [growthCard(go)] : []),
+    largestCard("Largest directories", "top-dirs", DATA.topDirs, go),
+    largestCard("Largest files", "top-files", DATA.topFiles, go),
+    totalsCard("Size of entries", "by-size", "Size", DATA.by.size, 20),
+    totalsCard("Time since the last modification", "by-age", "Age", DATA.by.age, 20),
+    totalsCard("Types", "by-kind", "Type", DATA.by.kind, 20),
+    totalsCard("Extensions", "by-ext", "Extension", DATA.by.ext, 12),
+    totalsCard("Owners", "by-user", "Owner", DATA.by.user, 12),
+    errorsCard(),
+    aboutCard(),
+  ];
+  at("cards").replaceChildren(...made);
+  const source = DATA.fetches === null ? "This file needs no network." : "Directories that it leaves out are fetched when they are opened.";
+  at("foot").textContent = `Made by ${DATA.maker} from an inventory. ${source}`;
+}
+
+function followMark() {
+  const node = location.hash.startsWith("#d") ? Number(location.hash.slice(2)) : TOP;
+  const exists = node === TREES || (Number.isInteger(node) && node >= 0 && node < NODES.name.length && isDir(node));
+  view.dir = exists ? node : TOP;
+  render(null, false);
+}
+
+facts();
+choose(at("colour"), COLOURS, (colours) => { view.colours = colours; });
+choose(at("area"), AREAS, (area) => { view.area = area; });
+if (DATA.growth) { view.colours = COLOURS.growth; at("colour").value = "growth"; }
+cards();
+at("copy").addEventListener("click", () => copy(view.selected));
+at("panel").addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || parentOf(view.dir) === null) return;
+  go(parentOf(view.dir), view.dir);
+  event.preventDefault();
+});
+addEventListener("popstate", followMark);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map.refresh());
+followMark();
+fetchRest(view.dir);

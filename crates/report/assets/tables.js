@@ -1,0 +1,165 @@
+// Tables and cards. Every text from the data goes through textContent.
+
+function element(tag, properties = {}, ...inside) {
+  const { className, text, ...attributes } = properties;
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...inside);
+  return made;
+}
+
+function button(text, act) {
+  const made = element("button", { type: "button", text });
+  made.addEventListener("click", act);
+  return made;
+}
+
+function isolated(text) {
+  return element("bdi", { text });
+}
+
+// A path, which may be broken after each slash.
+function isolatedPath(text) {
+  const parts = shown(text).split(/(?<=\/)/).flatMap((part, place) => (place ? [element("wbr"), part] : [part]));
+  return element("bdi", {}, ...parts);
+}
+
+// A bar for a share of a whole, below a text that says the same.
+function shareBar(part, whole) {
+  const bar = element("i");
+  bar.style.width = `${whole > 0 ? Math.min((100 * part) / whole, 100) : 0}%`;
+  return element("span", { className: "share", "aria-hidden": "true" }, bar);
+}
+
+// A cell with a number. `data-value` has it exactly.
+function numberCell(number, text, className = "") {
+  return element("td", { className, "data-value": String(number), title: count(number), text });
+}
+
+// A table: heads, then rows as lists of cells of which the first is the head of its row. All but
+// `limit` rows are made when they are asked for.
+function table(caption, heads, rows, make, limit) {
+  const body = element("tbody");
+  const headRow = element("tr", {}, ...heads.map(([text, className]) => element("th", { scope: "col", text, className: className ?? "" })));
+  const made = element("table", {}, element("caption", {}, ...caption), element("thead", {}, headRow), body);
+  const append = (from, to) => rows.slice(from, to).forEach((row) => body.append(make(row)));
+  append(0, limit);
+  const all = element("div", { className: "scroll" }, made);
+  if (rows.length > limit) {
+    const more = button(`Show ${count(rows.length - limit)} more`, () => {
+      const first = body.rows.length;
+      append(first, first + 1000);
+      if (body.rows.length === rows.length) more.remove();
+      else more.textContent = `Show ${count(rows.length - body.rows.length)} more`;
+      body.rows[first]?.querySelector("button")?.focus();
+    });
+    more.className = "more";
+    all.append(more);
+  }
+  return all;
+}
+
+function rowHead(...inside) {
+  return element("th", { scope: "row" }, ...inside);
+}
+
+function sumCells(sums, whole, names = true) {
+  const usage = numberCell(sums[0], bytes(sums[0]));
+  usage.append(shareBar(sums[0], whole));
+  return [usage, numberCell(sums[1], bytes(sums[1]), names ? "narrow-off" : ""), numberCell(sums[2], count(sums[2]))];
+}
+
+const SUM_HEADS = [["Disk usage"], ["Size", "narrow-off"], ["Entries"]];
+
+// A card. Without a body there is none.
+function card(title, id, ...inside) {
+  const head = element("h2", { text: title, id: `${id}-title` });
+  return element("section", { className: "card", id, "aria-labelledby": `${id}-title` }, head, ...inside);
+}
+
+function note(text) {
+  return element("p", { className: "note", text });
+}
+
+// The card of totals by a property.
+function totalsCard(title, id, head, rows, limit) {
+  const make = (row) => element("tr", {}, rowHead(isolated(shown(row[0]))), ...sumCells(row.slice(1), DATA.total[0]));
+  return card(title, id, table([], [[head], ...SUM_HEADS], rows, make, limit));
+}
+
+// The card of the largest directories or files, each with a way to its place on the map.
+function largestCard(title, id, nodes, go) {
+  const make = (node) => {
+    const target = isDir(node) ? node : NODES.parent[node];
+    const name = button("", () => go(target, node));
+    name.append(isolatedPath(path(node)));
+    return element("tr", {}, rowHead(name), ...sumCells(sum(node), DATA.total[0]).slice(0, isDir(node) ? 3 : 2));
+  };
+  const heads = nodes.some(isDir) ? SUM_HEADS : SUM_HEADS.slice(0, 2);
+  return card(title, id, table([], [["Path"], ...heads], nodes, make, 12));
+}
+
+function growthCard(go) {
+  const { rows, total, since, unmatched } = DATA.growth;
+  const amount = (number, format) => {
+    const made = numberCell(number, signed(number, format));
+    made.classList.add(number > 0 ? "up" : "down");
+    return made;
+  };
+  const make = ([text, node, allocated, apparent, entries, complete]) => {
+    const name = node >= 0 ? button("", () => go(node, node)) : element("span");
+    name.append(isolatedPath(text));
+    const mark = complete ? [] : [element("span", { className: "note", text: " (something is not known)" })];
+    return element("tr", {}, rowHead(name, ...mark), amount(allocated, bytes), amount(apparent, bytes), amount(entries, count));
+  };
+  const days = Math.max((DATA.end - since) / 86400, 0);
+  const rate = days >= 0.5 ? `, ${signed(total[0] / days, bytes)} a day` : "";
+  const summary = `Since ${minuteText(since)}: ${signed(total[0], bytes)} of disk usage${rate}, ${signed(total[2], count)} entries.`;
+  const gone = [["Only now", unmatched.new], ["Only then", unmatched.old]].filter(([, paths]) => paths.length > 0);
+  const notes = gone.map(([when, paths]) => note(`${when}: ${paths.map(shown).join(", ")}`));
+  const heads = [["Directory"], ["Disk usage"], ["Size"], ["Entries"]];
+  const list = rows.length > 0 ? [table([], heads, rows, make, 20)] : [note("No directory has grown or shrunk.")];
+  const made = card("What grew", "growth", element("p", { text: summary }), ...notes, ...list);
+  made.classList.add("wide");
+  return made;
+}
+
+function errorsCard() {
+  const { completeness: found, errors } = DATA;
+  const facts = [
+    ["Directories read", found.complete], ["of them incomplete", found.partial], ["Directories not read", found.failed],
+    ["Directories left out", found.skipped], ["Operands missing", found.missing_roots], ["Entries without metadata", found.unknown_entries],
+    ["Unknown values", found.unknown_values], ["Times out of range", found.clamped_times],
+  ];
+  facts[0][1] += found.partial;
+  const list = element("dl", { className: "kv" });
+  for (const [name, number] of facts) {
+    if (number > 0 || name === "Directories read") list.append(element("dt", { text: name }), element("dd", { text: count(number) }));
+  }
+  const stopped = found.stopped ? [note(`The scan was stopped: ${shown(found.stopped)}.`)] : [];
+  const group = ([op, why, number]) => element("tr", {}, rowHead(shown(`${op}: ${why}`)), numberCell(number, count(number)));
+  const row = ([text, op, why]) => element("tr", {}, rowHead(isolatedPath(text)), element("td", { className: "text", text: shown(`${op}: ${why}`) }));
+  const tables = errors.count === 0 ? [note("No operation failed.")] : [
+    table([plural(errors.count, "operation failed", "operations failed")], [["Failure"], ["Times"]], errors.groups, group, 10),
+    table([`The first ${count(errors.rows.length)}`], [["Path"], ["Failure"]], errors.rows, row, 10),
+  ];
+  return card("Completeness and errors", "errors", list, ...stopped, ...tables);
+}
+
+function aboutCard() {
+  const list = element("dl", { className: "kv" });
+  const facts = [["Machine", DATA.host], ["Scanned", `${minuteText(DATA.start)} to ${minuteText(DATA.end)}`], ["By", DATA.tool], ...DATA.options];
+  if (DATA.reused.length > 0) facts.push(["Copied from", `${DATA.reused[0]}: ${count(DATA.reused[1])} directories, ${count(DATA.reused[2])} entries`]);
+  for (const [name, text] of facts) list.append(element("dt", { text: shown(name) }), element("dd", { text: shown(text) }));
+  const known = DATA.total[2] - NODES.name.length;
+  const cut = known > 0
+    ? `The map has the ${count(NODES.name.length)} largest of ${count(DATA.total[2])} entries. The rest of a directory is one hatched cell with its sums; its colour is that of most of its bytes.`
+    : "The map has every entry.";
+  return card("About this page", "about", list,
+    note("A file with several names counts once in each directory that has any of them, as in du, so a directory may be smaller than its entries together."),
+    note(cut),
+    ...(DATA.growth ? [note("Growth is known of directories: a file has the colour of what grew in its directory itself.")] : []),
+    note("Inventories do not record which files version control ignores, so the map has no colour for that."));
+}

@@ -1,0 +1,111 @@
+//! A file inventory as one self-contained HTML page.
+//!
+//! ```text
+//! inventory ─> outline, totals, growth, errors ─> JSON ─> page (assets/)
+//! ```
+//! Owns: which parts of an inventory the page has, its size, its policy, its style and its script.
+//! Does not own: the numbers, which [`fathom_inventory::top`] computes, and files.
+//!
+//! Names are untrusted. They are in the page as JSON only, and the script shows them as text.
+
+mod data;
+mod directory;
+mod errors;
+mod growth;
+mod json;
+mod kinds;
+mod nodes;
+mod page;
+
+use std::io;
+use std::thread;
+
+use fathom_inventory::store::Inventory;
+use fathom_inventory::top::outline::{Outline, OutlineOptions, outline};
+use fathom_inventory::top::{QueryError, ReportKind, UsageReport, reports};
+
+use data::PageData;
+use errors::ErrorSummary;
+use growth::Growth;
+
+pub use directory::{DIRECTORY_BYTES_MAX, directory};
+pub use page::{PAGE_BYTES_MAX, policy};
+
+/// The most nodes of the map.
+const NODES_MAX: usize = 20_000;
+/// The most bytes that the nodes take in the page.
+const NODES_BYTES_MAX: usize = 1_100_000;
+/// The properties of which the page has totals.
+const TOTALS: [ReportKind; 4] = [ReportKind::User, ReportKind::Ext, ReportKind::Age, ReportKind::Size];
+
+/// The options of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportOptions<'a> {
+    /// An earlier inventory of the same trees, for the growth since then.
+    pub since: Option<&'a Inventory>,
+    /// The current time, in microseconds since 1970.
+    pub now: i64,
+    /// The name of the inventory on the server that the page comes from, if it fetches directories
+    /// from there instead of being complete in itself.
+    pub fetches: Option<&'a str>,
+}
+
+/// Returns the page of an inventory, of less than [`PAGE_BYTES_MAX`] bytes.
+///
+/// # Errors
+/// If an inventory is damaged.
+///
+/// The README has an example.
+pub fn report(inventory: &Inventory, options: &ReportOptions<'_>) -> Result<String, QueryError> {
+    let read_totals = || reports(inventory, &TOTALS, options.now);
+    let (totals, outline, growth) = thread::scope(|scope| {
+        let totals = spawn(scope, read_totals);
+        let outline = read_outline(inventory, options)?;
+        let growth = options.since.map(|since| Growth::read(since, inventory)).transpose()?;
+        // Without a thread, the totals are read here.
+        let totals = totals.map_or_else(|_| read_totals(), join)?;
+        Ok::<_, QueryError>((totals, outline, growth))
+    })?;
+    let errors = ErrorSummary::read(inventory)?;
+    let data = PageData { inventory, outline, totals, growth, errors, fetches: options.fetches };
+    Ok(page::page(&data.json(), options.fetches.is_some()))
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<thread::ScopedJoinHandle<'scope, T>> {
+    thread::Builder::new().spawn_scoped(scope, run)
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+}
+
+fn read_outline(
+    inventory: &Inventory,
+    options: &ReportOptions<'_>,
+) -> Result<Outline, fathom_inventory::store::Error> {
+    let growth_bytes = if options.since.is_some() { growth::NODE_BYTES_MAX } else { 0 };
+    outline(
+        inventory,
+        &OutlineOptions {
+            nodes_max: NODES_MAX,
+            bytes_max: NODES_BYTES_MAX,
+            cost: &|node| nodes::bytes_max(node, options.fetches.is_some()) + growth_bytes,
+            kind: &kinds::of_extension,
+            now: options.now,
+        },
+    )
+}
+
+/// Returns a report of `totals` by its kind.
+fn totals_of(totals: &[UsageReport], by: ReportKind) -> &UsageReport {
+    let at = TOTALS.iter().position(|kind| *kind == by).expect("it is one of the totals");
+    &totals[at]
+}
+
+/// Runs the program of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;
