@@ -136,8 +136,8 @@ pub fn import(
     let mut builder = InventoryBuilder::begin(out, warn)?;
     builder.set_scanned(source.modified.unwrap_or_else(|| seconds(SystemTime::now())));
     let read = match format {
-        ImportFormat::Ncdu => ncdu::read(&mut Interruptible { input, stop }, true, &mut builder),
-        ImportFormat::Gdu => ncdu::read(&mut Interruptible { input, stop }, false, &mut builder),
+        ImportFormat::Ncdu => ncdu::read(&mut Interruptible { input, stop }, false, &mut builder),
+        ImportFormat::Gdu => ncdu::read(&mut Interruptible { input, stop }, true, &mut builder),
         ImportFormat::Du(options) => du::read(&mut Interruptible { input, stop }, &options, &mut builder),
     };
     match read {

@@ -129,11 +129,13 @@ fn gdu_has_no_sizes_of_directories() {
 [{"name":"empty"}
 ],
 [{"name":"sub","mtime":1629333600},
-{"name":"link","asize":3,"notreg":true}]]]
+{"name":"link","asize":3,"notreg":true},
+{"name":"b2","asize":5,"dsize":4096,"ino":9,"hlnkc":true}]]]
 "#;
     let (_temp, inventory) = imported(ImportFormat::Gdu, text.as_bytes()).unwrap();
     let paths: Vec<_> = listed(&inventory).into_keys().map(|path| String::from_utf8(path).unwrap()).collect();
-    let expected = ["", "/a<b", "/empty", "/sub", "/sub/link"].map(|path| format!("/home/me/src{path}"));
+    let expected =
+        ["", "/a<b", "/empty", "/sub", "/sub/b2", "/sub/link"].map(|path| format!("/home/me/src{path}"));
     assert_eq!(paths, expected);
     let mut blocks = Vec::new();
     inventory
