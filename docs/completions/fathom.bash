@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff query export merge serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top diff history grew query export import merge serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -63,9 +63,14 @@ _fathom() {
             esac
             ;;
         scan)
-            options='-o --output= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            options='-o --output= --keep= --full --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
+                --keep|--keep=) return ;;
+                --keep-last|--keep-last=) compopt +o default 2>/dev/null; return ;;
+                --keep-daily|--keep-daily=) compopt +o default 2>/dev/null; return ;;
+                --keep-weekly|--keep-weekly=) compopt +o default 2>/dev/null; return ;;
+                --keep-monthly|--keep-monthly=) compopt +o default 2>/dev/null; return ;;
                 --mode|--mode=) compopt +o default 2>/dev/null; return ;;
                 --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
                 --exclude-from|--exclude-from=) return ;;
@@ -99,6 +104,23 @@ _fathom() {
                 --parquet|--parquet=) return ;;
             esac
             ;;
+        history)
+            options='--json --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --dry-run --help --version'
+            case $flag in
+                --keep-last|--keep-last=) compopt +o default 2>/dev/null; return ;;
+                --keep-daily|--keep-daily=) compopt +o default 2>/dev/null; return ;;
+                --keep-weekly|--keep-weekly=) compopt +o default 2>/dev/null; return ;;
+                --keep-monthly|--keep-monthly=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        grew)
+            options='--since= --by= -n --lines= --json --help --version'
+            case $flag in
+                --since|--since=) compopt +o default 2>/dev/null; return ;;
+                --by|--by=) values='dir owner ext type' ;;
+                -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
         query)
             options='--format= --json -f --file= --help --version'
             case $flag in
@@ -107,11 +129,21 @@ _fathom() {
             esac
             ;;
         export)
-            options='--to= -o --output= --guard-formulas --below= --help --version'
+            options='--to= -o --output= --guard-formulas --below= --depth= --max-series= --help --version'
             case $flag in
-                --to|--to=) values='jsonl csv nul ncdu sql' ;;
+                --to|--to=) values='jsonl csv nul ncdu sql prometheus' ;;
                 -o|--output|--output=) return ;;
                 --below|--below=) return ;;
+                --depth|--depth=) compopt +o default 2>/dev/null; return ;;
+                --max-series|--max-series=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        import)
+            options='--from= -o --output= --bytes --block-size= --only-dirs --help --version'
+            case $flag in
+                --from|--from=) values='ncdu gdu du' ;;
+                -o|--output|--output=) return ;;
+                --block-size|--block-size=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         merge)

@@ -14,7 +14,7 @@ use std::fs;
 
 use serde_json::Value;
 use support::Tree;
-use support::commands::{fathom, stdout_of};
+use support::commands::fathom;
 
 /// Runs a command that has to succeed. Returns its standard output and standard error.
 #[track_caller]
