@@ -122,7 +122,10 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list scan top diff history grew query export import merge serve bench io --help --version"),
+        (
+            "fathom ",
+            "du list scan top diff history grew query export import merge serve bench io --help --version",
+        ),
         ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),

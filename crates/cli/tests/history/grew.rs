@@ -1,4 +1,4 @@
-//! What grew between two inventories of a store.
+//! `fathom grew`: the growth between two inventories of a store.
 
 use std::fs;
 

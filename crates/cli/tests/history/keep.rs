@@ -134,7 +134,7 @@ fn one_run_at_a_time_adds_to_a_store() {
     }
     first.kill().unwrap();
     first.wait().unwrap();
-    // What the killed run left is gone on with.
+    // A later run continues the scan of the killed one.
     run(&tree, &["scan", "--keep", "store", "--resume"]);
     let listed = objects(&tree, &["history", "--json", "store"]);
     assert_eq!((listed.len(), &listed[0]["state"], &listed[0]["entries"]), (1, &"ended".into(), &8.into()));

@@ -1,6 +1,6 @@
 //! Sums of an inventory in Prometheus's text format (version 0.0.4), for the textfile collector of
-//! node_exporter: of everything, by owner, and by directory down to a depth. The number of series is
-//! bounded.
+//! node_exporter: of everything, by owner, and by directory down to a depth. The number of series
+//! is bounded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ impl Default for PrometheusOptions {
 /// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let text = prometheus(&Inventory::open(&out)?, &PrometheusOptions::default())?;
 /// assert!(text.contains("# TYPE fathom_directory_bytes gauge\n"));
-/// assert!(text.contains("fathom_directory_bytes{trees=\"src\",depth=\"1\",path=\"src/export\"} "));
+/// assert!(text.contains("{trees=\"src\",depth=\"1\",path=\"src/export\"} "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn prometheus(inventory: &Inventory, options: &PrometheusOptions) -> Result<String, QueryError> {
@@ -182,8 +182,8 @@ impl BoundedSums {
         }
     }
 
-    /// Adds up all but the largest. Of equal sums those at smaller depths are kept, and then the first
-    /// by name.
+    /// Adds up all but the largest. Of equal sums those at smaller depths are kept, and then the
+    /// first by name.
     fn fold(&mut self) {
         let is_rest = |key: &(u32, String)| key.1 == OTHER;
         let mut order: Vec<_> = self.held.iter().filter(|(key, _)| !is_rest(key)).collect();

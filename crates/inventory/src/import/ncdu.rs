@@ -10,14 +10,14 @@ use std::io::BufRead;
 use fathom_walk::{Errno, FileTime, FileType, Meta};
 
 use super::ImportError;
-use super::builder::{InventoryBuilder, Origin, Refused};
+use super::builder::{ImportOrigin, InventoryBuilder, Refused};
 use super::json::{JsonReader, JsonToken};
 use crate::export::NCDU_WRAPPER_NAME;
 use crate::store::{DirState, EntryRow, MissingColumns};
 
 /// Most bytes of the name of a program.
 const PROGRAM_BYTES_MAX: usize = 128;
-/// What gdu does not write of directories and of further names.
+/// The columns that gdu does not write for directories and further names.
 const SIZES: MissingColumns = MissingColumns::SIZE.union(MissingColumns::BLOCKS);
 /// The type bits of a mode (inode(7)).
 const TYPE_BITS: u32 = 0o170_000;
@@ -29,7 +29,7 @@ pub(super) fn read(
     input: &mut dyn BufRead,
     is_gdu: bool,
     builder: &mut InventoryBuilder,
-) -> Result<Origin, ImportError> {
+) -> Result<ImportOrigin, ImportError> {
     let mut json = JsonReader::new(input);
     let origin = header(&mut json)?;
     if let Some(sec) = origin.scanned {
@@ -44,7 +44,7 @@ pub(super) fn read(
 }
 
 /// Reads the versions and the object about the program.
-fn header(json: &mut JsonReader<'_>) -> Result<Origin, ImportError> {
+fn header(json: &mut JsonReader<'_>) -> Result<ImportOrigin, ImportError> {
     json.expect(JsonToken::BeginArray, "it is no export of ncdu")?;
     if json.token()? != JsonToken::Number(Some(1)) {
         return Err(json.malformed("it is no export of ncdu of version 1"));
@@ -66,7 +66,7 @@ fn header(json: &mut JsonReader<'_>) -> Result<Origin, ImportError> {
         Ok(true)
     })?;
     json.expect(JsonToken::Comma, "the export has no tree")?;
-    Ok(Origin { program: format!("{program} {version}"), scanned })
+    Ok(ImportOrigin { program: format!("{program} {version}"), scanned })
 }
 
 fn short_text(text: &[u8]) -> String {
