@@ -232,7 +232,8 @@ impl ExpositionText {
 
     /// Adds the three metrics of sums.
     fn sums(&mut self, prefix: &str, what: &str, sums: &[LabelledSum]) {
-        let metrics: [(&str, String, fn(&UsageSum) -> u64); 3] = [
+        type Value = fn(&UsageSum) -> u64;
+        let metrics: [(&str, String, Value); 3] = [
             ("bytes", format!("Allocated bytes {what}."), |sum| sum.allocated),
             ("apparent_bytes", format!("Apparent size in bytes {what}."), |sum| sum.apparent),
             ("entries", format!("Number of entries {what}."), |sum| sum.entries),

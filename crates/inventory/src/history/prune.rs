@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_text::time::Zone;
 
-use super::choose::trees;
+use super::choose::{TreesKey, trees};
 use super::name;
 use super::retention::Retention;
 use super::store::{History, Snapshot, SnapshotState};
@@ -61,8 +61,8 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pru
 }
 
 /// Returns whether a scan that did not come to its end has a later one of the same trees that did.
-fn is_superseded(snapshot: &Snapshot, newest: &[((String, Vec<Vec<u8>>), i64)]) -> bool {
-    let has_later = |of: &dyn Fn(&(String, Vec<Vec<u8>>)) -> bool| {
+fn is_superseded(snapshot: &Snapshot, newest: &[(TreesKey, i64)]) -> bool {
+    let has_later = |of: &dyn Fn(&TreesKey) -> bool| {
         newest.iter().any(|(trees, time)| *time > snapshot.time && of(trees))
     };
     match &snapshot.state {

@@ -64,9 +64,12 @@ fn reported(inventory: &Inventory, by: ReportKind) -> UsageReport {
         .unwrap()
 }
 
+/// Size and blocks, if they are known, and the state of a directory, by path.
+type ListedSizes = BTreeMap<Vec<u8>, (Option<(i64, u64)>, Option<DirState>)>;
+
 /// Collects paths with their sizes and states.
 #[derive(Default)]
-struct Listing(BTreeMap<Vec<u8>, (Option<(i64, u64)>, Option<DirState>)>);
+struct Listing(ListedSizes);
 
 impl ReplayVisitor for &mut Listing {
     fn entry(&mut self, item: &ReplayEntry<'_>) {
@@ -81,7 +84,7 @@ impl ReplayVisitor for &mut Listing {
     }
 }
 
-fn listed(inventory: &Inventory) -> BTreeMap<Vec<u8>, (Option<(i64, u64)>, Option<DirState>)> {
+fn listed(inventory: &Inventory) -> ListedSizes {
     let mut listing = Listing::default();
     replay(inventory, Span::ALL, &mut listing).unwrap();
     listing.0
