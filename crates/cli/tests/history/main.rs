@@ -41,6 +41,6 @@ fn names(tree: &Tree) -> BTreeSet<String> {
 fn age(tree: &Tree, time: &str) -> String {
     let last = names(tree).into_iter().next_back().unwrap();
     let name = format!("{time}.inv");
-    fs::rename(tree.at(&format!("store/{last}")), tree.at(&format!("store/{name}"))).unwrap();
+    fs::rename(tree.at(format!("store/{last}")), tree.at(format!("store/{name}"))).unwrap();
     name
 }
