@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top report diff query export merge serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du list scan top diff history grew query export import merge serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -63,9 +63,14 @@ _fathom() {
             esac
             ;;
         scan)
-            options='-o --output= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            options='-o --output= --keep= --full --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
+                --keep|--keep=) return ;;
+                --keep-last|--keep-last=) compopt +o default 2>/dev/null; return ;;
+                --keep-daily|--keep-daily=) compopt +o default 2>/dev/null; return ;;
+                --keep-weekly|--keep-weekly=) compopt +o default 2>/dev/null; return ;;
+                --keep-monthly|--keep-monthly=) compopt +o default 2>/dev/null; return ;;
                 --mode|--mode=) compopt +o default 2>/dev/null; return ;;
                 --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
                 --exclude-from|--exclude-from=) return ;;
@@ -90,13 +95,6 @@ _fathom() {
                 --below|--below=) return ;;
             esac
             ;;
-        report)
-            options='-o --output= --since= --help --version'
-            case $flag in
-                -o|--output|--output=) return ;;
-                --since|--since=) return ;;
-            esac
-            ;;
         diff)
             options='--only= --below= --dirs -n --lines= --json -0 --null --parquet= --help --version'
             case $flag in
@@ -104,6 +102,23 @@ _fathom() {
                 --below|--below=) return ;;
                 -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
                 --parquet|--parquet=) return ;;
+            esac
+            ;;
+        history)
+            options='--json --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --dry-run --help --version'
+            case $flag in
+                --keep-last|--keep-last=) compopt +o default 2>/dev/null; return ;;
+                --keep-daily|--keep-daily=) compopt +o default 2>/dev/null; return ;;
+                --keep-weekly|--keep-weekly=) compopt +o default 2>/dev/null; return ;;
+                --keep-monthly|--keep-monthly=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        grew)
+            options='--since= --by= -n --lines= --json --help --version'
+            case $flag in
+                --since|--since=) compopt +o default 2>/dev/null; return ;;
+                --by|--by=) values='dir owner ext type' ;;
+                -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         query)
@@ -114,11 +129,21 @@ _fathom() {
             esac
             ;;
         export)
-            options='--to= -o --output= --guard-formulas --below= --help --version'
+            options='--to= -o --output= --guard-formulas --below= --depth= --max-series= --help --version'
             case $flag in
-                --to|--to=) values='jsonl csv nul ncdu sql' ;;
+                --to|--to=) values='jsonl csv nul ncdu sql prometheus' ;;
                 -o|--output|--output=) return ;;
                 --below|--below=) return ;;
+                --depth|--depth=) compopt +o default 2>/dev/null; return ;;
+                --max-series|--max-series=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        import)
+            options='--from= -o --output= --bytes --block-size= --only-dirs --help --version'
+            case $flag in
+                --from|--from=) values='ncdu gdu du' ;;
+                -o|--output|--output=) return ;;
+                --block-size|--block-size=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         merge)
@@ -128,7 +153,7 @@ _fathom() {
             esac
             ;;
         serve)
-            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --base= --mount= --index= --listing --listing= --explore --explore= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --base= --mount= --index= --listing --listing= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
             case $flag in
                 -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
                 -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
@@ -146,7 +171,6 @@ _fathom() {
                 --mount|--mount=) compopt +o default 2>/dev/null; return ;;
                 --index|--index=) compopt +o default 2>/dev/null; return ;;
                 --listing=) values='yes no' ;;
-                --explore=) values='yes no' ;;
                 --archive=) compopt +o default 2>/dev/null; return ;;
                 --spa=) compopt +o default 2>/dev/null; return ;;
                 --error-page|--error-page=) compopt +o default 2>/dev/null; return ;;

@@ -101,8 +101,11 @@ help_works! {
     examples_of_top_work: ["top"],
     examples_of_report_work: ["report"],
     examples_of_diff_work: ["diff"],
+    examples_of_history_work: ["history"],
+    examples_of_grew_work: ["grew"],
     examples_of_query_work: ["query"],
     examples_of_export_work: ["export"],
+    examples_of_import_work: ["import"],
     examples_of_merge_work: ["merge"],
     examples_of_rm_work: ["rm"],
     examples_of_serve_work: ["serve"],
@@ -125,15 +128,7 @@ fn check(lines: Vec<String>) {
             support::skip("needs DuckDB in PATH for the examples of fathom query");
             continue;
         }
-        let asks = ["query", "top", "report", "export"]
-            .iter()
-            .any(|command| line.starts_with(&format!("fathom {command}")));
-        if asks || line.contains("--from home.inv") {
-            run("fathom scan -o home.inv ~; fathom scan -o all.inv ~", home.path());
-        }
-        if line.starts_with("fathom merge") {
-            run("fathom scan -o home.inv ~; fathom scan -o srv.inv srv", home.path());
-        }
+        prepare(&line, &home);
         let is_comparison = line.starts_with("fathom diff");
         if is_comparison {
             run(
@@ -166,7 +161,7 @@ fn check(lines: Vec<String>) {
             && !["--check", "--io-report"].iter().any(|option| line.contains(option));
         let line = if stays { line + " --check" } else { line };
         let output = run(&moved(&line, home.path()), home.path());
-        let warns = ["--since ", "--tls-self-signed", "bench advise", "bench stat"]
+        let warns = ["--since ", "--keep ", "--tls-self-signed", "bench advise", "bench stat"]
             .iter()
             .any(|option| line.contains(option));
         let is_quiet = output.stderr.is_empty() || warns;
@@ -175,8 +170,11 @@ fn check(lines: Vec<String>) {
         let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
         let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
         // The tree has no entry as large as the example's threshold, or with the example's name.
-        let finds_nothing = line.contains(" -t1G") || line.contains("+100M") || line.contains("*.iso");
-        let makes_files = line.contains(" -o ") || line.contains("--parquet");
+        let finds_nothing = line.contains(" -t1G")
+            || line.contains("+100M")
+            || line.contains("*.iso")
+            || line.contains("--dry-run");
+        let makes_files = line.contains(" -o ") || line.contains(" --keep ") || line.contains("--parquet");
         assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
     }
 }
@@ -188,6 +186,26 @@ fn check_without_terminal(line: &str, home: &Path) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(message, "fathom explore: standard input is not a terminal\n", "{line}");
     assert_eq!(output.status.code(), Some(2), "{line}");
+}
+
+/// Makes the inventories and other files that a command needs.
+fn prepare(line: &str, home: &Tree) {
+    let asks = ["query", "top", "report", "export"]
+        .iter()
+        .any(|command| line.starts_with(&format!("fathom {command}")));
+    if asks || line.contains("--from home.inv") {
+        run("fathom scan -o home.inv ~; fathom scan -o all.inv ~", home.path());
+    }
+    if ["history", "grew"].iter().any(|command| line.starts_with(&format!("fathom {command}"))) {
+        let scans = "fathom scan --keep store srv; head -c 9000 /dev/zero >srv/new; fathom scan --keep store --full srv";
+        run(&format!("fathom scan -o old.inv srv; {scans}; fathom scan -o new.inv srv"), home.path());
+    }
+    if line.contains("fathom import") {
+        run("fathom scan -o i srv; fathom export --to ncdu i >nas.ncdu; cp nas.ncdu nas.json", home.path());
+    }
+    if line.starts_with("fathom merge") {
+        run("fathom scan -o home.inv ~; fathom scan -o srv.inv srv", home.path());
+    }
 }
 
 #[test]

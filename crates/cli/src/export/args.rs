@@ -10,7 +10,7 @@ use super::table::{EXPORT, ExportOption, FORMAT_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
 use crate::shared::value;
 
-/// What is exported.
+/// The request of an export.
 #[derive(Debug)]
 pub(crate) enum ExportAsk {
     /// The entries.

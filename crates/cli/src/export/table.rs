@@ -69,10 +69,7 @@ pub(crate) const EXPORT: Command<ExportOption> = Command {
         ),
         ("fathom export --to nul home.inv >home.paths", "every path, for `xargs -0`"),
         ("fathom export --to sql -o home.sql home.inv", "for `sqlite3 home.db <home.sql`"),
-        (
-            "fathom export --to prometheus -o /var/lib/node_exporter/srv.prom srv.inv",
-            "for the textfile collector",
-        ),
+        ("fathom export --to prometheus -o home.prom home.inv", "for the textfile collector"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-list", "fathom-query", "fathom-top"],
 };

@@ -29,7 +29,7 @@ pub(crate) enum GrewSource {
     Inventories(Sides<PathBuf>),
 }
 
-/// What a line is about.
+/// The subject of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrewBy {
     Dir,

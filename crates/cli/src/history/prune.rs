@@ -3,20 +3,20 @@
 
 use std::path::Path;
 
-use fathom_inventory::history::{History, Plan, Retention, plan, remove, remove_leftovers};
+use fathom_inventory::history::{History, PrunePlan, Retention, plan, remove, remove_leftovers};
 use fathom_inventory::store::Error;
 use fathom_text::time::Zone;
 
 use crate::shared::locale::env;
 
 /// Returns the inventories that `retention` keeps, and the others.
-pub(crate) fn planned(history: &History, retention: &Retention) -> Result<Plan, Error> {
+pub(crate) fn planned(history: &History, retention: &Retention) -> Result<PrunePlan, Error> {
     Ok(plan(history.snapshots()?, retention, &Zone::from_env(env)))
 }
 
-/// Removes what `retention` does not keep, the oldest first. Calls `removed` with the path of each
-/// inventory that was removed, and `report` with the message about one that was not. Returns whether
-/// all were removed.
+/// Removes the inventories that `retention` does not keep, the oldest first. Calls `removed` with
+/// the path of each inventory that was removed, and `report` with the message about one that was
+/// not. Returns whether all were removed.
 pub(crate) fn run(
     history: &History,
     retention: &Retention,

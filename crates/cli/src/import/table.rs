@@ -54,8 +54,11 @@ pub(crate) const IMPORT: Command<ImportOption> = Command {
     commands: &[],
     notes: &[FORMATS, TRUST, STATUS],
     examples: &[
-        ("ncdu -o- -e / | fathom import --from ncdu -o root.inv -", "what ncdu finds, with owners and times"),
-        ("fathom import --from gdu -o nas.inv nas.json", "what `gdu -o nas.json` wrote on a NAS"),
+        (
+            "fathom import --from ncdu -o nas.inv nas.ncdu",
+            "what `ncdu -0 -e -o nas.ncdu /` wrote, on another machine",
+        ),
+        ("fathom import --from gdu -o nas.inv nas.json", "what `gdu -n -o nas.json /` wrote"),
         ("du -0a /srv | fathom import --from du -o srv.inv -", "what du finds, whatever the names"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-export", "fathom-top", "fathom-diff"],

@@ -171,10 +171,10 @@ impl ScanParser {
             |word: &OsString| CString::new(word.clone().into_vec()).ok().filter(|path| !path.is_empty());
         let roots = operands.iter().map(path).collect::<Option<_>>();
         self.scan.roots = roots.ok_or_else(|| EMPTY_NAME.to_vec())?;
-        if self.keep.is_none() && !self.retention.is_empty() {
-            return Err(
-                b"--keep-last, --keep-daily, --keep-weekly and --keep-monthly go with --keep".to_vec()
-            );
+        if self.keep.is_none() && (self.full || !self.retention.is_empty()) {
+            let options =
+                b"--full, --keep-last, --keep-daily, --keep-weekly and --keep-monthly go with --keep";
+            return Err(options.to_vec());
         }
         match self.estimate {
             Some(time) => self.into_estimate(time),

@@ -56,8 +56,8 @@ impl<'o> JsonObject<'o> {
         self.out.extend_from_slice(format!("[{}]", quoted.join(",")).as_bytes());
     }
 
-    /// Writes a list of texts. Bytes that are not UTF-8 are replaced; then a member `NAME_bytes` holds
-    /// all bytes of each text in hexadecimal.
+    /// Writes a list of texts. Bytes that are not UTF-8 are replaced; then a member `NAME_bytes`
+    /// holds all bytes of each text in hexadecimal.
     pub(crate) fn texts(&mut self, name: &str, values: &[Vec<u8>]) {
         self.member(name);
         write_list(values, self.out, &|value, out| write_string(&String::from_utf8_lossy(value), out));

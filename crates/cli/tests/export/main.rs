@@ -17,6 +17,7 @@ mod support;
 
 mod ncdu;
 mod output;
+mod prometheus;
 mod rows;
 
 use serde_json::{Value, json};

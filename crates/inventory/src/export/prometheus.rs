@@ -1,6 +1,6 @@
 //! Sums of an inventory in Prometheus's text format (version 0.0.4), for the textfile collector of
-//! node_exporter: of everything, by owner, and by directory down to a depth. The number of series is
-//! bounded.
+//! node_exporter: of everything, by owner, and by directory down to a depth. The number of series
+//! is bounded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ impl Default for PrometheusOptions {
 /// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let text = prometheus(&Inventory::open(&out)?, &PrometheusOptions::default())?;
 /// assert!(text.contains("# TYPE fathom_directory_bytes gauge\n"));
-/// assert!(text.contains("fathom_directory_bytes{trees=\"src\",depth=\"1\",path=\"src/export\"} "));
+/// assert!(text.contains("{trees=\"src\",depth=\"1\",path=\"src/export\"} "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn prometheus(inventory: &Inventory, options: &PrometheusOptions) -> Result<String, QueryError> {
@@ -182,8 +182,8 @@ impl BoundedSums {
         }
     }
 
-    /// Adds up all but the largest. Of equal sums those at smaller depths are kept, and then the first
-    /// by name.
+    /// Adds up all but the largest. Of equal sums those at smaller depths are kept, and then the
+    /// first by name.
     fn fold(&mut self) {
         let is_rest = |key: &(u32, String)| key.1 == OTHER;
         let mut order: Vec<_> = self.held.iter().filter(|(key, _)| !is_rest(key)).collect();
@@ -232,7 +232,8 @@ impl ExpositionText {
 
     /// Adds the three metrics of sums.
     fn sums(&mut self, prefix: &str, what: &str, sums: &[LabelledSum]) {
-        let metrics: [(&str, String, fn(&UsageSum) -> u64); 3] = [
+        type Value = fn(&UsageSum) -> u64;
+        let metrics: [(&str, String, Value); 3] = [
             ("bytes", format!("Allocated bytes {what}."), |sum| sum.allocated),
             ("apparent_bytes", format!("Apparent size in bytes {what}."), |sum| sum.apparent),
             ("entries", format!("Number of entries {what}."), |sum| sum.entries),

@@ -34,8 +34,8 @@ fn weekday(day: i64) -> i64 {
 
 /// Returns the index of the day of the week with this name.
 fn named(word: &[u8]) -> Option<i64> {
-    let is_it = |name: &&str| name.as_bytes() == word || &name.as_bytes()[..ABBREVIATED] == word;
-    WEEKDAYS.iter().position(|name| is_it(name)).and_then(|at| i64::try_from(at).ok())
+    let is_it = |name: &str| name.as_bytes() == word || &name.as_bytes()[..ABBREVIATED] == word;
+    WEEKDAYS.into_iter().position(is_it).and_then(|at| i64::try_from(at).ok())
 }
 
 #[cfg(test)]

@@ -70,8 +70,11 @@ pub fn unfinished(snapshots: &[Snapshot]) -> Option<&Snapshot> {
     last.filter(|snapshot| is_resumable(snapshot))
 }
 
-/// Returns what identifies the trees of an inventory: the machine and the paths of the roots.
-pub(super) fn trees(manifest: &Manifest) -> (String, Vec<Vec<u8>>) {
+/// The identity of the trees of an inventory: the machine, and the paths of the roots.
+pub(super) type TreesKey = (String, Vec<Vec<u8>>);
+
+/// Returns the identity of the trees of an inventory.
+pub(super) fn trees(manifest: &Manifest) -> TreesKey {
     (manifest.host.clone(), manifest.roots.iter().map(|root| root.bytes()).collect())
 }
 

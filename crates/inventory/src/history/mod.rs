@@ -2,9 +2,9 @@
 //! such as `2026-11-26T03-00-00Z.inv`.
 //!
 //! Owns the names, the choice of an inventory by its time, which inventories are kept
-//! ([`Retention`]), and how much groups of entries have grown. Does not own scans, nor the growth of
-//! directories ([`crate::diff::grown`]). Entries of the directory that have other names are never
-//! touched.
+//! ([`Retention`]), and how much groups of entries have grown. Does not own scans, nor the growth
+//! of directories ([`crate::diff::grown`]). Entries of the directory that have other names are
+//! never touched.
 
 mod choose;
 mod group_growth;
@@ -18,7 +18,7 @@ mod tests;
 
 pub use choose::{Baseline, baseline, earlier, newest, unfinished};
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
-pub use prune::{Plan, plan, remove, remove_leftovers};
+pub use prune::{PrunePlan, plan, remove, remove_leftovers};
 pub use retention::Retention;
 pub use space::{FilesystemSpace, free_space};
 pub use store::{History, HistoryLock, Snapshot, SnapshotState};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_text::time::Zone;
 
-use super::choose::trees;
+use super::choose::{TreesKey, trees};
 use super::name;
 use super::retention::Retention;
 use super::store::{History, Snapshot, SnapshotState};
@@ -22,7 +22,7 @@ const REMOVED: &str = ".removed";
 
 /// Which inventories are kept.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct PrunePlan {
     /// The inventories that are kept, the oldest first.
     pub kept: Vec<Snapshot>,
     /// The inventories that no rule keeps, the oldest first.
@@ -32,9 +32,9 @@ pub struct Plan {
 /// Decides which of `snapshots` are kept. The rules apply to each set of trees (host and roots) on
 /// its own, and count only scans that came to their end. Of these, the newest one and the newest
 /// complete one are always kept. An inventory of a scan that did not come to its end is kept until
-/// there is a later one of the same trees that did. What cannot be read is kept.
+/// there is a later one of the same trees that did. An unreadable inventory is kept.
 #[must_use]
-pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Plan {
+pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> PrunePlan {
     let mut groups: BTreeMap<_, Vec<&Snapshot>> = BTreeMap::new();
     for snapshot in &snapshots {
         if let Some(manifest) = snapshot.ended() {
@@ -57,12 +57,12 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pla
         SnapshotState::Ended(_) => !kept.contains(&snapshot.path),
         _ => is_superseded(snapshot, &newest),
     });
-    Plan { kept, removed }
+    PrunePlan { kept, removed }
 }
 
 /// Returns whether a scan that did not come to its end has a later one of the same trees that did.
-fn is_superseded(snapshot: &Snapshot, newest: &[((String, Vec<Vec<u8>>), i64)]) -> bool {
-    let has_later = |of: &dyn Fn(&(String, Vec<Vec<u8>>)) -> bool| {
+fn is_superseded(snapshot: &Snapshot, newest: &[(TreesKey, i64)]) -> bool {
+    let has_later = |of: &dyn Fn(&TreesKey) -> bool| {
         newest.iter().any(|(trees, time)| *time > snapshot.time && of(trees))
     };
     match &snapshot.state {
@@ -89,7 +89,7 @@ pub fn remove(snapshot: &Snapshot) -> Result<(), Error> {
     remove_files(&hidden)
 }
 
-/// Removes what earlier runs did not finish to remove.
+/// Removes the rest of inventories whose removal was interrupted.
 ///
 /// # Errors
 /// If it cannot be removed.

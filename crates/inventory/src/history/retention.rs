@@ -46,14 +46,16 @@ impl Retention {
         let first_kept = times.len().saturating_sub(usize::try_from(self.last).unwrap_or(usize::MAX));
         kept[first_kept..].fill(true);
         let days: Vec<i64> = times.iter().map(|sec| zone.to_local(*sec).div_euclid(DAY_SEC)).collect();
-        let rules: [(u64, fn(i64) -> i64); 3] =
-            [(self.daily, |day| day), (self.weekly, week), (self.monthly, month)];
+        let rules: [PeriodRule; 3] = [(self.daily, |day| day), (self.weekly, week), (self.monthly, month)];
         for (count, period) in rules {
             keep_newest(&days, count, period, &mut kept);
         }
         kept
     }
 }
+
+/// The number of periods, and the function from a day to its period.
+type PeriodRule = (u64, fn(i64) -> i64);
 
 /// Keeps the newest day of each of the last `count` periods.
 fn keep_newest(days: &[i64], mut count: u64, period: fn(i64) -> i64, kept: &mut [bool]) {
@@ -159,7 +161,7 @@ mod tests {
             let (all_days, kept_days) = (days(&times), days(&kept));
             prop_assert!(kept.len() as u64 <= last + daily + weekly + monthly);
             prop_assert!(kept.len() as u64 >= last.max(u64::from(!retention.is_empty())).min(times.len() as u64));
-            let rules: [(u64, fn(i64) -> i64); 3] = [(daily, |day| day), (weekly, week), (monthly, month)];
+            let rules: [PeriodRule; 3] = [(daily, |day| day), (weekly, week), (monthly, month)];
             for (count, period) in rules {
                 let covered: BTreeSet<i64> = kept_days.iter().map(|day| period(*day)).collect();
                 for wanted in newest_periods(&all_days, count, period) {

@@ -113,8 +113,8 @@ impl History {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// Opens the store in `directory`, which is created if it does not exist. A new directory can be
-    /// read by its owner only.
+    /// Opens the store in `directory`, which is created if it does not exist. A new directory can
+    /// be read by its owner only.
     ///
     /// # Errors
     /// If the directory cannot be created.

@@ -31,7 +31,7 @@ const UNKNOWN_ERROR: Errno = Errno::IO;
 
 /// Where the contents of an inventory come from.
 #[derive(Debug, Default)]
-pub(super) struct Origin {
+pub(super) struct ImportOrigin {
     /// The program that wrote the input, with its version.
     pub(super) program: String,
     /// The time of its scan, in seconds since 1970, if the input has it.
@@ -46,7 +46,7 @@ pub(super) struct InventoryBuilder {
     writer: BatchWriter,
     batch: RowBatch,
     /// The open directories, the innermost last.
-    open: Vec<OpenDir>,
+    open: Vec<ImportedDir>,
     /// The path of the innermost open directory.
     path: Vec<u8>,
     /// Entries of the innermost open directory that have not been added to the batch.
@@ -59,7 +59,7 @@ pub(super) struct InventoryBuilder {
     scanned: i64,
 }
 
-struct OpenDir {
+struct ImportedDir {
     id: i64,
     /// The start of its name in the path, and the length of the path above it.
     name: usize,
@@ -112,7 +112,8 @@ impl InventoryBuilder {
         &self.part
     }
 
-    /// Enters a directory. Without an open directory, it is the root of a tree, and `name` its path.
+    /// Enters a directory. Without an open directory, it is the root of a tree, and `name` its
+    /// path.
     pub(super) fn enter(&mut self, name: &[u8], row: EntryRow) -> Result<(), Refused> {
         self.check_name(name)?;
         if self.open.len() >= LEVELS_MAX {
@@ -134,7 +135,7 @@ impl InventoryBuilder {
             self.batch.owners.insert((row.uid, row.gid));
         }
         let (own, below) = (EntryTotals::default(), EntryTotals::default());
-        self.open.push(OpenDir { id: self.next_id, name: start, above, row, own, below });
+        self.open.push(ImportedDir { id: self.next_id, name: start, above, row, own, below });
         self.next_id += 1;
         Ok(())
     }
@@ -169,8 +170,8 @@ impl InventoryBuilder {
         if self.pending.len() < CHUNK_ROWS && !self.open.is_empty() { Ok(()) } else { self.flush_pending() }
     }
 
-    /// Leaves the innermost open directory. The error is the reason why it is not complete, if there
-    /// was one.
+    /// Leaves the innermost open directory. The error is the reason why it is not complete, if
+    /// there was one.
     pub(super) fn leave(&mut self, state: DirState, errno: Option<Errno>) -> Result<(), Refused> {
         self.flush_pending()?;
         if errno.is_some() {
@@ -269,7 +270,7 @@ impl InventoryBuilder {
     }
 
     /// Ends the inventory and gives it its name. Every directory has to have been left.
-    pub(super) fn finish(mut self, origin: &Origin, source: &str) -> Result<Manifest, Error> {
+    pub(super) fn finish(mut self, origin: &ImportOrigin, source: &str) -> Result<Manifest, Error> {
         let batch = std::mem::take(&mut self.batch);
         // A failed writer returns its error from `end`.
         let _ = self.writer.send(batch);

@@ -1,15 +1,16 @@
-//! The output of GNU du: lines of a size, a tab and a path. A directory comes after everything below
-//! it, with the sum of it.
+//! The output of GNU du: lines of a size, a tab and a path. A directory comes after everything
+//! below it, with the sum of it.
 //!
 //! The lines are read from the last one to the first, so that each directory comes before its
-//! entries. What a directory has beyond the lines below it is its own.
+//! entries. The difference between the size of a directory and the sum of the lines below it is its
+//! own.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use fathom_walk::{FileType, Meta};
 
-use super::builder::{InventoryBuilder, NAME_BYTES_MAX, Origin};
+use super::builder::{ImportOrigin, InventoryBuilder, NAME_BYTES_MAX};
 use super::{DuOutput, ImportError};
 use crate::store::{DirState, EntryRow, MissingColumns};
 
@@ -28,7 +29,7 @@ pub(super) fn read(
     input: &mut dyn BufRead,
     options: &DuOutput,
     builder: &mut InventoryBuilder,
-) -> Result<Origin, ImportError> {
+) -> Result<ImportOrigin, ImportError> {
     let mut spool = tempfile::tempfile_in(builder.part())?;
     io::copy(input, &mut spool)?;
     let mut lines = LinesBackwards::new(spool)?;
@@ -48,7 +49,7 @@ pub(super) fn read(
         tree.add(&line, has_below).map_err(|what| lines.malformed(what))?;
     }
     tree.leave_to(0).map_err(|what| lines.malformed(what))?;
-    Ok(Origin { program: "du".to_owned(), scanned: None })
+    Ok(ImportOrigin { program: "du".to_owned(), scanned: None })
 }
 
 /// A line of the output.

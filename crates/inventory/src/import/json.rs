@@ -1,5 +1,6 @@
 //! A reader of JSON that holds one text or number at a time. Strings may contain bytes that are not
-//! UTF-8 and control characters, as ncdu writes them; lists and objects may be nested without limit.
+//! UTF-8 and control characters, as ncdu writes them; lists and objects may be nested without
+//! limit.
 
 use std::io::BufRead;
 

@@ -1,6 +1,6 @@
 //! Makes an inventory of what another program wrote about a tree: ncdu, gdu or GNU du.
 //!
-//! Owns the formats of these programs and what of an inventory they have. The input is untrusted and
+//! Owns the formats of these programs. The input is untrusted and
 //! read as a stream: memory grows with the depth of the tree, not with the number of entries.
 //! Damaged input is an error, and no inventory is made. Does not own the format on disk.
 
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 
 use crate::scan::seconds;
 use crate::store::{Error, Manifest};
-use builder::{InventoryBuilder, Origin};
+use builder::{ImportOrigin, InventoryBuilder};
 
 /// The program that wrote the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub struct DuOutput {
     pub block_bytes: u64,
     /// Whether the numbers are apparent sizes in bytes (`du -b`).
     pub apparent: bool,
-    /// Whether only directories have lines (du without `-a`). Otherwise a line without lines below it
-    /// is taken for a file, even if it is an empty directory.
+    /// Whether only directories have lines (du without `-a`). Otherwise a line without lines below
+    /// it is taken for a file, even if it is an empty directory.
     pub only_directories: bool,
 }
 
@@ -56,12 +56,12 @@ impl Default for DuOutput {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The input does not have its format. The offset is that of the byte after the first impossible
-    /// one.
+    /// The input does not have its format. The offset is that of the byte after the first
+    /// impossible one.
     Malformed {
         /// The number of bytes that were read.
         offset: u64,
-        /// What is wrong.
+        /// The message.
         what: &'static str,
     },
     /// The input cannot be read.
@@ -104,11 +104,12 @@ pub struct ImportSource {
     pub modified: Option<i64>,
 }
 
-/// Makes the new inventory `out` of `input`, and returns its manifest. `warn` is called with each warning, which does not affect the inventory.
+/// Makes the new inventory `out` of `input`, and returns its manifest. `warn` is called with each
+/// warning, which does not affect the inventory.
 ///
 /// # Errors
-/// If the input is damaged or cannot be read, if `out` exists or cannot be written, or once `stop` is
-/// set. `out` does not exist then.
+/// If the input is damaged or cannot be read, if `out` exists or cannot be written, or once `stop`
+/// is set. `out` does not exist then.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
@@ -117,7 +118,7 @@ pub struct ImportSource {
 ///
 /// let temp = tempfile::tempdir()?;
 /// let out = temp.path().join("home.inv");
-/// let export = br#"[1,0,{"progname":"ncdu"},[{"name":"/home","dsize":4096},{"name":"a","asize":5}]]"#;
+/// let export = br#"[1,0,{},[{"name":"/home","dsize":4096},{"name":"a","asize":5}]]"#;
 /// let mut input = &export[..];
 /// let (source, stop) = (ImportSource::default(), AtomicBool::new(false));
 /// let manifest = import(ImportFormat::Ncdu, &mut input, &source, &out, &stop, &mut |_| ())?;
@@ -136,14 +137,14 @@ pub fn import(
     let mut builder = InventoryBuilder::begin(out, warn)?;
     builder.set_scanned(source.modified.unwrap_or_else(|| seconds(SystemTime::now())));
     let read = match format {
-        ImportFormat::Ncdu => ncdu::read(&mut Interruptible { input, stop }, true, &mut builder),
-        ImportFormat::Gdu => ncdu::read(&mut Interruptible { input, stop }, false, &mut builder),
+        ImportFormat::Ncdu => ncdu::read(&mut Interruptible { input, stop }, false, &mut builder),
+        ImportFormat::Gdu => ncdu::read(&mut Interruptible { input, stop }, true, &mut builder),
         ImportFormat::Du(options) => du::read(&mut Interruptible { input, stop }, &options, &mut builder),
     };
     match read {
         Ok(origin) => {
             let scanned = origin.scanned.or(source.modified);
-            Ok(builder.finish(&Origin { scanned, ..origin }, &source.name)?)
+            Ok(builder.finish(&ImportOrigin { scanned, ..origin }, &source.name)?)
         }
         Err(error) => {
             // A write error causes the end of the input: report it first.

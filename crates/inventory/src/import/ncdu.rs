@@ -2,31 +2,34 @@
 //! object and of the values of its entries, which are objects, or lists if they are directories.
 //!
 //! Names are taken as bytes. A size that is missing is 0, as the format says; gdu writes none for
-//! directories, so there it is unknown.
+//! directories, so there it is unknown. ncdu marks every name of a file that has several; gdu marks
+//! all but the one that it counts, so the sizes of marked names are left out.
 
 use std::io::BufRead;
 
 use fathom_walk::{Errno, FileTime, FileType, Meta};
 
 use super::ImportError;
-use super::builder::{InventoryBuilder, Origin, Refused};
+use super::builder::{ImportOrigin, InventoryBuilder, Refused};
 use super::json::{JsonReader, JsonToken};
 use crate::export::NCDU_WRAPPER_NAME;
 use crate::store::{DirState, EntryRow, MissingColumns};
 
 /// Most bytes of the name of a program.
 const PROGRAM_BYTES_MAX: usize = 128;
+/// The columns that gdu does not write for directories and further names.
+const SIZES: MissingColumns = MissingColumns::SIZE.union(MissingColumns::BLOCKS);
 /// The type bits of a mode (inode(7)).
 const TYPE_BITS: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 
-/// Reads an export into `builder`. `dirs_have_sizes` tells ncdu from gdu.
+/// Reads an export into `builder`.
 pub(super) fn read(
     input: &mut dyn BufRead,
-    dirs_have_sizes: bool,
+    is_gdu: bool,
     builder: &mut InventoryBuilder,
-) -> Result<Origin, ImportError> {
+) -> Result<ImportOrigin, ImportError> {
     let mut json = JsonReader::new(input);
     let origin = header(&mut json)?;
     if let Some(sec) = origin.scanned {
@@ -34,15 +37,14 @@ pub(super) fn read(
     }
     // fathom's own exports have a directory of this name around several trees.
     let has_wrapper = origin.program.starts_with("fathom ");
-    let mut reader =
-        TreeReader { json: &mut json, builder, dirs_have_sizes, has_wrapper, levels: Vec::new() };
+    let mut reader = TreeReader { json: &mut json, builder, is_gdu, has_wrapper, levels: Vec::new() };
     reader.tree()?;
     end(&mut json)?;
     Ok(origin)
 }
 
 /// Reads the versions and the object about the program.
-fn header(json: &mut JsonReader<'_>) -> Result<Origin, ImportError> {
+fn header(json: &mut JsonReader<'_>) -> Result<ImportOrigin, ImportError> {
     json.expect(JsonToken::BeginArray, "it is no export of ncdu")?;
     if json.token()? != JsonToken::Number(Some(1)) {
         return Err(json.malformed("it is no export of ncdu of version 1"));
@@ -64,7 +66,7 @@ fn header(json: &mut JsonReader<'_>) -> Result<Origin, ImportError> {
         Ok(true)
     })?;
     json.expect(JsonToken::Comma, "the export has no tree")?;
-    Ok(Origin { program: format!("{program} {version}"), scanned })
+    Ok(ImportOrigin { program: format!("{program} {version}"), scanned })
 }
 
 fn short_text(text: &[u8]) -> String {
@@ -98,7 +100,7 @@ struct Level {
 struct TreeReader<'a, 'i> {
     json: &'a mut JsonReader<'i>,
     builder: &'a mut InventoryBuilder,
-    dirs_have_sizes: bool,
+    is_gdu: bool,
     has_wrapper: bool,
     levels: Vec<Level>,
 }
@@ -138,7 +140,7 @@ impl TreeReader<'_, '_> {
         let is_wrapper = self.levels.is_empty() && self.has_wrapper && info.name == NCDU_WRAPPER_NAME;
         self.mark_filled();
         if !is_wrapper {
-            let entered = self.builder.enter(&info.name, info.dir_row(dev, self.dirs_have_sizes));
+            let entered = self.builder.enter(&info.name, info.dir_row(dev, self.is_gdu));
             self.refused(entered)?;
         }
         let state = match (info.excluded, info.read_error) {
@@ -165,7 +167,7 @@ impl TreeReader<'_, '_> {
             // As in a scan, what a pattern leaves out has no row.
             Some(Excluded::Pattern) => return Ok(()),
             Some(Excluded::Filesystem) => {
-                let entered = self.builder.enter(&info.name, info.dir_row(dev, self.dirs_have_sizes));
+                let entered = self.builder.enter(&info.name, info.dir_row(dev, self.is_gdu));
                 self.refused(entered)?;
                 let left = self.builder.leave(DirState::Skipped, None);
                 return self.refused(left);
@@ -173,7 +175,7 @@ impl TreeReader<'_, '_> {
             None => {}
         }
         self.mark_filled();
-        let added = self.builder.entry(&info.name, info.row(dev));
+        let added = self.builder.entry(&info.name, info.row(dev, self.is_gdu));
         self.refused(added)
     }
 
@@ -273,7 +275,7 @@ impl EntryInfo {
     }
 
     /// Returns the row of an entry that is not a directory.
-    fn row(&self, dev: u64) -> EntryRow {
+    fn row(&self, dev: u64, is_gdu: bool) -> EntryRow {
         let file_type = match self.mode {
             Some(mode) if mode & TYPE_BITS != DIRECTORY => self.meta(dev, mode).file_type(),
             _ if self.is_not_regular => FileType::Unknown,
@@ -288,18 +290,18 @@ impl EntryInfo {
         // Without its number, the other names of an inode cannot be found.
         let is_link = self.is_link && self.ino.is_some();
         meta.nlink = if is_link { self.nlink.unwrap_or(2).max(2) } else { 1 };
+        if is_gdu && self.is_link {
+            (meta.size, meta.blocks) = (0, 0);
+            return EntryRow::new(file_type, Ok(&meta)).without(self.missing().union(SIZES));
+        }
         EntryRow::new(file_type, Ok(&meta)).without(self.missing())
     }
 
     /// Returns the row of a directory.
-    fn dir_row(&self, dev: u64, has_sizes: bool) -> EntryRow {
+    fn dir_row(&self, dev: u64, is_gdu: bool) -> EntryRow {
         let meta = self.meta(dev, self.mode.unwrap_or(0) & !TYPE_BITS | DIRECTORY);
-        let sizes = if has_sizes {
-            MissingColumns::default()
-        } else {
-            MissingColumns::SIZE.union(MissingColumns::BLOCKS)
-        };
-        let missing = self.missing().union(MissingColumns::NLINK).union(sizes);
+        let missing = self.missing().union(MissingColumns::NLINK);
+        let missing = if is_gdu { missing.union(SIZES) } else { missing };
         EntryRow::new(FileType::Directory, Ok(&meta)).without(missing)
     }
 

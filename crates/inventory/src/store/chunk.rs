@@ -13,8 +13,8 @@ const NEVER: i64 = i64::MIN;
 /// Marks a missing value of [`EntryRow::attributes`].
 const UNREPORTED: u8 = u8::MAX;
 
-/// Columns in which a row has no value although it has metadata: what the program did not write from
-/// whose output an inventory was imported.
+/// Columns in which a row has no value although it has metadata: an imported inventory lacks the
+/// values that the other program did not write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MissingColumns(u16);
 

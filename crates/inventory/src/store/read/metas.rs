@@ -116,7 +116,8 @@ impl MetaColumns {
     }
 }
 
-/// Returns the columns that have no value in a row, given the values of [`NUMBERS`] and of the times.
+/// Returns the columns that have no value in a row, given the values of [`NUMBERS`] and of the
+/// times.
 fn missing(numbers: [Option<i64>; 8], times: [Option<i64>; 3]) -> MissingColumns {
     use MissingColumns as Missing;
     let columns = [Missing::INO, Missing::UID, Missing::GID, Missing::NLINK, Missing::SIZE, Missing::BLOCKS];
