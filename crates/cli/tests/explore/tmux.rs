@@ -148,7 +148,8 @@ impl Tmux {
     /// Starts `fathom explore` with these words. At its end, the shell writes the status, and
     /// compares the modes of the terminal with those before.
     pub(crate) fn start_explore(&self, words: &str) {
-        // A number for each start, so that the screen of an earlier one is not taken for this one's.
+        // A number for each start, so that the screen of an earlier one is not taken for this
+        // one's.
         static STARTS: AtomicU32 = AtomicU32::new(0);
         let number = STARTS.fetch_add(1, Ordering::Relaxed);
         // Keys that an earlier session has not read are a line of their own.
