@@ -13,7 +13,7 @@ PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-inventory bench-serve bench-python pictures docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -103,8 +103,15 @@ bench-du: build ## Compare `fathom du` with its rivals; options in ARGS
 bench-list: build ## Compare `fathom list` with find, bfs, fd and fdf; options in ARGS
 	python3 benches/list.py --fathom $(target)/release/fathom $(ARGS)
 
+bench-explore: build ## Compare `fathom explore` with other explorers; options in ARGS
+	cargo build --release -p fathom-explore --example sources
+	python3 benches/explore.py --fathom $(target)/release/fathom $(ARGS)
+
 bench-inventory: build ## Compare `fathom scan` with find, and its answers with du's; options in ARGS
 	python3 benches/inventory.py --fathom $(target)/release/fathom $(ARGS)
+
+bench-rm: build ## Compare `fathom rm` with rm and find; options in ARGS
+	python3 benches/rm.py --fathom $(target)/release/fathom $(ARGS)
 
 bench-serve: build ## Compare `fathom serve` with nginx, static-web-server and miniserve; options in ARGS
 	python3 benches/serve.py --fathom $(target)/release/fathom $(ARGS)

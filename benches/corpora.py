@@ -10,6 +10,7 @@ complete, so that an interrupted build is never measured. A changed RECIPE numbe
     fifth   a fifth of it: 204,000 entries in 2,000 directories
     wide    a million files in one directory
     fuse    a part of `real` that one thread can read through a 1 ms filesystem
+    few     2,000 files in 100 directories, for programs that change the tree through that filesystem
     empty   an empty directory, to measure start-up
 """
 
@@ -188,6 +189,15 @@ def build_fuse(target):
     return f"{FUSE_PART} of real"
 
 
+def build_few(target):
+    for directory in range(100):
+        inside = target / f"{directory // 10}" / f"{directory:02}"
+        inside.mkdir(parents=True)
+        for number in range(20):
+            write_file(f"{inside}/file{number:02}", b"x" * number)
+    return "generated: 10 x 10 directories of 20 files"
+
+
 def build_empty(target):
     return "generated"
 
@@ -200,6 +210,7 @@ BUILDERS = {
     "fifth": (1, build_fifth),
     "wide": (1, build_wide),
     "fuse": (1, build_fuse),
+    "few": (1, build_few),
     "empty": (1, build_empty),
 }
 

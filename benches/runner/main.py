@@ -39,6 +39,7 @@ class Comparison:
     remark: str = ""  # additional notes for the reader
     suffix: str = ""  # of the run directory's name
     add_options: Callable = lambda parser: None
+    runner: type = run.Runner
 
 
 def main(comparison):
@@ -56,7 +57,7 @@ def main(comparison):
         with_slowfs=any(name.startswith("fuse") for name in options.cases),
     )
     known = {case.name: case for case in all_cases(comparison, tools)}
-    results, skipped = measure(known, tools, options, rng)
+    results, skipped = measure(comparison.runner(tools, corpora, rng, log), known, options)
     finished_report = report.Report(results, rng, comparison.baseline)
     print(finished_report.text())
     about = report.About(
@@ -137,10 +138,9 @@ def baseline_command(text):
     return (shutil.which(program) or program, *words)
 
 
-def measure(known, tools, options, rng):
+def measure(runner, known, options):
     """Returns (results, case -> reason why it was not run). An interrupt keeps the finished cases.
     """
-    runner = run.Runner(tools, corpora, rng, log)
     results, skipped = [], {}
     try:
         for name in options.cases:

@@ -263,9 +263,9 @@ def mounted(slowfs, source):
 
 
 @contextlib.contextmanager
-def mounted_at(slowfs, source, mount):
+def mounted_at(slowfs, source, mount, *options):
     """Mounts `source` at an existing directory, likewise."""
-    command = [slowfs, str(source), str(mount), "--delay-us", "1000", "--die-with-parent"]
+    command = [slowfs, str(source), str(mount), "--delay-us", "1000", "--die-with-parent", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         try:
             if not server.stdout.readline().startswith("mounted"):

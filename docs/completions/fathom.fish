@@ -59,7 +59,7 @@ complete -c fathom -n '__fish_seen_subcommand_from du' -l io -x -a 'sync threads
 complete -c fathom -n '__fish_seen_subcommand_from du' -l threads -x -d 'use N threads throughout instead of adapting their number'
 complete -c fathom -n '__fish_seen_subcommand_from du' -l verbose -d 'say on standard error which model was used and what it did'
 
-complete -c fathom -n '__fish_seen_subcommand_from explore' -l since -r -F -d 'with an INVENTORY: a column with the growth since the inventory OLDER'
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l since -r -F -d 'a column with the growth since the inventory OLDER'
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l remote -x -d 'the tree at PATH on another machine, which ssh reaches as HOST'
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l ssh -x -d 'the command for --remote, with its options: ssh -p 2222'
 complete -c fathom -n '__fish_seen_subcommand_from explore' -s x -l one-file-system -d 'skip directories on other file systems'

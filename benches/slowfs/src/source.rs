@@ -2,8 +2,8 @@
 //! node numbers and delays.
 //!
 //! The source is one filesystem, and while it is mounted its structure must not change except
-//! through the mount. A file on another device is rejected with EXDEV, an inode that has moved since
-//! its lookup with ESTALE.
+//! through the mount. A file on another device is rejected with EXDEV, an inode that has moved
+//! since its lookup with ESTALE.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

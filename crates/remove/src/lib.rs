@@ -103,3 +103,8 @@ fn walk_options(options: &RemovalOptions) -> Options {
         .inspect_directories(true)
         .fds_max(Some(sys::fd_limit().saturating_sub(running::parents_max())))
 }
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeProgram;

@@ -53,9 +53,6 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
         return Err(b"--remote HOST:PATH takes the place of PATH and INVENTORY".to_vec().into());
     }
     args.paths = paths(operands)?;
-    if args.since.is_some() && args.paths.len() > 1 {
-        return Err(b"--since goes with one inventory".to_vec().into());
-    }
     Ok(args)
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn open_source(args: &ExploreArgs, charset: Charset) -> Result<Opened
 
 fn open_local(args: &ExploreArgs, charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {
     match &args.paths[..] {
-        [path] if args.since.is_some() || is_inventory(path) => {
+        [path] if is_inventory(path) => {
             let opened = InventorySource::open(as_path(path), args.since.as_deref());
             let source = opened.map_err(|error| failure(&error, path, charset))?;
             Ok(Box::new(source))
@@ -70,6 +70,7 @@ fn open_trees(args: &ExploreArgs, paths: &[CString], charset: Charset) -> Result
         hints: start.hints.clone(),
         one_file_system: args.one_file_system,
         owners: getent::owners(),
+        since: args.since.clone(),
         ..LiveOptions::default()
     };
     let source = LiveSource::start(paths.to_vec(), options);

@@ -30,7 +30,7 @@ const ABOUT: &str = "About the program";
 
 /// All options.
 pub(crate) const FLAGS: &[Flag<ExploreOption>] = &[
-    long(ExploreOption::Since, "since", SHOWN, "with an INVENTORY: a column with the growth since the inventory OLDER")
+    long(ExploreOption::Since, "since", SHOWN, "a column with the growth since the inventory OLDER")
         .required("OLDER", ValueKind::File),
     long(ExploreOption::Remote, "remote", SHOWN, "the tree at PATH on another machine, which ssh reaches as HOST")
         .required("HOST:PATH", ValueKind::Text)
@@ -57,7 +57,7 @@ pub(crate) const EXPLORE: Command<ExploreOption> = Command {
     name: "fathom explore",
     brief: "look through file trees and inventories in the terminal, and clean up",
     usage: &[
-        "[OPTION]... [PATH]...",
+        "[OPTION]... [--since OLDER] [PATH]...",
         "[OPTION]... INVENTORY [--since OLDER]",
         "[OPTION]... --remote HOST:PATH [--since OLDER]",
     ],

@@ -39,7 +39,7 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
 }
 
 fn run(mut args: RmArgs, charset: Charset) -> u8 {
-    let signals = TerminationSignals::on_signals();
+    let signals = TerminationSignals::default();
     let refused = |path: &Path, error: &std::io::Error| {
         let name = quoteaf(file_bytes(path), charset);
         output::print_error(NAME, &[b"cannot open ", &name[..], b": ", &cause(error)].concat());
@@ -61,7 +61,7 @@ fn run(mut args: RmArgs, charset: Charset) -> u8 {
     };
     let report = Arc::new(RmReport::new(charset, words_of(&args), log, signals.stop.clone()));
     let options = options(&args, &signals, charset);
-    let ended = removed(&args, &options, paths, &report);
+    let ended = removed(&args, &options, &signals, paths, &report);
     if let Some(failure) = list_failure.take() {
         report.fail(&list_message(&failure, &file, charset));
     }
@@ -79,6 +79,7 @@ fn run(mut args: RmArgs, charset: Charset) -> u8 {
 fn removed(
     args: &RmArgs,
     options: &RemovalOptions,
+    signals: &TerminationSignals,
     paths: Paths<'_>,
     report: &Arc<RmReport>,
 ) -> Result<Option<RemovalSummary>, fathom_walk::Error> {
@@ -90,14 +91,17 @@ fn removed(
     };
     let asks = !args.force && !args.dry_run && !args.trash && std::io::stdin().is_terminal();
     if !asks {
+        signals.register();
         return run(Box::new(paths), options, report.clone()).map(Some);
     }
     let targets: Vec<_> = paths.map(as_shown).collect();
     let count = RemovalOptions { action: RemovalAction::DryRun, ..options.clone() };
     let plan = run(Box::new(targets.iter().cloned()), &count, Arc::new(()))?;
-    if !plan.stopped && plan.files + plan.directories > 0 && !question::is_confirmed(&plan) {
+    if plan.files + plan.directories > 0 && !question::is_confirmed(&plan) {
         return Ok(None);
     }
+    // Until now, a signal has ended the process, also while it waited for the answer.
+    signals.register();
     run(Box::new(targets.into_iter()), options, report.clone()).map(Some)
 }
 

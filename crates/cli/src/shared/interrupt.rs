@@ -28,13 +28,18 @@ pub(crate) struct TerminationSignals {
 impl TerminationSignals {
     pub(crate) fn on_signals() -> Self {
         let signals = Self::default();
+        signals.register();
+        signals
+    }
+
+    /// Installs the handlers. Before that, a signal ends the process.
+    pub(crate) fn register(&self) {
         for signal in termination_signals() {
             // If no handler can be installed, the signal ends the process.
-            let _ = flag::register_conditional_default(signal, signals.stop.clone())
-                .and_then(|_| flag::register_usize(signal, signals.signal.clone(), signal as usize))
-                .and_then(|_| flag::register(signal, signals.stop.clone()));
+            let _ = flag::register_conditional_default(signal, self.stop.clone())
+                .and_then(|_| flag::register_usize(signal, self.signal.clone(), signal as usize))
+                .and_then(|_| flag::register(signal, self.stop.clone()));
         }
-        signals
     }
 
     /// Returns the exit status for the signal, by the convention of shells (128 + signal).

@@ -37,7 +37,6 @@ fn wrong_command_lines_are_refused() {
         (&["explore", "--sort=x"][..], "invalid argument"),
         (&["explore", "--io=x"], "invalid argument"),
         (&["explore", ""], "invalid zero-length file name"),
-        (&["explore", "--since=a", "b", "c"], "--since goes with one inventory"),
     ] {
         let output = support::commands::fathom(&tree, words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -12,6 +12,11 @@ use crate::support::Tree;
 use crate::support::commands::program;
 
 fn answered(tree: &Tree, words: &[&str], answer: &str) -> (i32, String, String) {
+    parts(&on_terminal(tree, words, answer, |_| ()))
+}
+
+/// Runs a command that `change` has completed.
+fn on_terminal(tree: &Tree, words: &[&str], answer: &str, change: impl FnOnce(&mut Command)) -> Output {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).and_then(|()| unlockpt(&master)).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -21,7 +26,8 @@ fn answered(tree: &Tree, words: &[&str], answer: &str) -> (i32, String, String) 
     let mut command = Command::new(program());
     command.arg("rm").args(words).current_dir(tree.path()).env("LC_ALL", "C");
     command.stdin(slave).stdout(Stdio::piped()).stderr(Stdio::piped());
-    parts(&command.output().unwrap())
+    change(&mut command);
+    command.output().unwrap()
 }
 
 #[test]
@@ -59,4 +65,14 @@ fn no_question_is_asked_with_f_for_a_dry_run_or_for_nothing() {
     let message = "fathom rm: cannot remove 'no': No such file or directory\n";
     assert_eq!(answered(&tree, &["no"], "n"), (1, String::new(), message.into()));
     assert_eq!(left(&tree), "b");
+}
+
+#[test]
+fn a_signal_ends_the_program_while_it_counts() {
+    let tree = Tree::parse("d/a 1, d/b 1");
+    let output = on_terminal(&tree, &["-r", "d"], "2", |command| {
+        command.env("FATHOM_FAULT", "walk-task:1:INT");
+    });
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(2), "{output:?}");
+    assert_eq!(left(&tree), "d d/a d/b");
 }

@@ -148,11 +148,11 @@ impl FileSummary {
             owners.write(OwnerKind::User, uid.0, &mut name);
             name
         };
-        let extension = |extension: &Box<[u8]>| {
-            if extension.is_empty() { b"(none)".to_vec() } else { extension.to_vec() }
-        };
         let mut rows = match key {
-            SumKey::Extension => self.extensions.rows(extension),
+            SumKey::Extension => self.extensions.rows(|extension| match &extension[..] {
+                b"" => b"(none)".to_vec(),
+                extension => extension.to_vec(),
+            }),
             SumKey::Owner => self.owners.rows(owner),
             SumKey::Age => AGE_WORDS
                 .iter()

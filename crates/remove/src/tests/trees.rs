@@ -147,3 +147,42 @@ fn a_removal_stops_when_it_is_told_to() {
     assert_eq!(summary.files + summary.directories + left, 2200);
     assert!(left > 0);
 }
+
+/// Puts a file into `tree/d` whenever another one has been removed there, up to `left` times.
+struct Refill(std::path::PathBuf, Mutex<u32>, EventLog);
+
+impl Observer for Refill {
+    fn wants_entries(&self) -> bool {
+        true
+    }
+
+    fn removed(&self, entries: &[RemovedEntry]) {
+        let mut left = self.1.lock().unwrap();
+        if *left > 0 && entries.iter().any(|entry| entry.path.ends_with(b"/file")) {
+            *left -= 1;
+            fs::write(self.0.join("file"), "").unwrap();
+        }
+    }
+
+    fn failed(&self, failure: &RemovalFailure) {
+        self.2.failed(failure);
+    }
+}
+
+#[test]
+fn a_directory_that_is_filled_meanwhile_is_emptied_again_a_few_times() {
+    for (refills, expected) in [(0, (0, 1)), (1, (0, 2)), (3, (0, 4)), (u32::MAX, (1, 4))] {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("tree/d");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("file"), "").unwrap();
+        let observer = Arc::new(Refill(dir.clone(), Mutex::new(refills), EventLog::default()));
+        let targets = [Target::path(temp.path().join("tree"))];
+        let summary = remove(targets, &measured(), observer.clone(), &mut |_| ()).unwrap();
+        assert_eq!((summary.failures, summary.files), expected, "{refills}");
+        assert_eq!(dir.exists(), expected.0 == 1);
+        let message = "cannot remove 'tree/d': Directory not empty (os error 39)";
+        let all: &[&str] = if expected.0 == 1 { &[message] } else { &[] };
+        assert_eq!(observer.2.messages(temp.path()), all);
+    }
+}

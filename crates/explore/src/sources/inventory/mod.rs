@@ -4,6 +4,7 @@
 //! Owns: the rows of an inventory, and what was removed from the tree since. Does not own: the
 //! format of inventories.
 
+pub(crate) mod older;
 mod places;
 mod removed;
 
@@ -21,6 +22,7 @@ use fathom_inventory::usage::Span;
 use fathom_io::{Errno, FileType, Meta};
 use fathom_remove::Identity;
 
+use self::older::OlderInventory;
 use self::places::DirPlaces;
 use self::removed::RemovedEntries;
 use super::largest::LargestFiles;
@@ -54,7 +56,7 @@ const LARGEST_MAX: usize = 10_000;
 #[derive(Debug)]
 pub struct InventorySource {
     tree: InventoryTree,
-    older: Option<InventoryTree>,
+    older: Option<OlderInventory>,
     removed: RemovedEntries,
     /// Whether the inventory was made on this machine.
     is_local: bool,
@@ -142,40 +144,13 @@ impl InventorySource {
     /// If there is no such inventory, or if it is damaged.
     pub fn open(path: &Path, since: Option<&Path>) -> Result<Self, SourceError> {
         let tree = InventoryTree::open(path)?;
-        let older = since.map(InventoryTree::open).transpose()?;
+        let older = since.map(OlderInventory::open).transpose()?;
         let is_local = tree.browser.inventory().manifest().host == host();
         Ok(Self { tree, older, removed: RemovedEntries::default(), is_local })
     }
 
-    /// Returns the place in the older inventory.
-    fn older_place(&self, place: &Place) -> Option<Place> {
-        let older = self.older.as_ref()?;
-        let root = older.browser.root_at(&self.root_path(place.root)?)?;
-        Some(Place { root, below: place.below.clone() })
-    }
-
     fn root_path(&self, root: usize) -> Option<Vec<u8>> {
         self.tree.browser.inventory().manifest().roots.get(root).map(|root| root.bytes())
-    }
-
-    /// Sets the growth of rows of a directory that the older inventory has.
-    fn set_growth(
-        &mut self,
-        place: &Place,
-        rows: &mut [Row],
-        cancelled: &AtomicBool,
-    ) -> Result<(), SourceError> {
-        let (Some(place), Some(older)) = (self.older_place(place), &mut self.older) else { return Ok(()) };
-        let Some(key) = older.find(&place, cancelled)? else { return Ok(()) };
-        let mut amounts = HashMap::new();
-        older.each(key, cancelled, &mut |entry| {
-            let row = row(entry);
-            amounts.insert(row.name, row.amount);
-        })?;
-        for row in rows {
-            row.growth = amounts.get(&row.name).map(|old| row.amount.since(old));
-        }
-        Ok(())
     }
 
     /// Returns the span of a directory.
@@ -332,8 +307,7 @@ impl Source for InventorySource {
             let found = self.tree.roots.get(&root).map(dir_row).or_else(|| files.remove(&root));
             let mut row = found.unwrap_or_else(missing);
             self.removed.apply_to_root(root, &mut row);
-            let older = self.older.as_ref().and_then(|older| older.roots.get(&older.browser.root_at(&path)?));
-            row.growth = older.map(|old| row.amount.since(&dir_row(old).amount));
+            self.older.iter().for_each(|older| older.set_root_growth(&mut row));
             rows.push(row);
         }
         rows
@@ -350,7 +324,9 @@ impl Source for InventorySource {
         })?;
         self.tree.places.extend(places);
         self.removed.apply(place, &mut rows);
-        self.set_growth(place, &mut rows, cancelled)?;
+        if let (Some(path), Some(older)) = (self.root_path(place.root), &mut self.older) {
+            older.set_growth(&path, &place.below, &mut rows, cancelled)?;
+        }
         Ok(rows)
     }
 

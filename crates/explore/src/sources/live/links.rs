@@ -64,23 +64,24 @@ impl LinkedInodes {
         false
     }
 
-    /// Removes one name in the directory `dir`.
-    pub(super) fn remove(&mut self, identity: Identity, dir: u32) -> GoneName {
-        let Some(mut inode) = self.inodes.get(&identity).copied() else { return GoneName::Uncounted };
+    /// Removes one name in the directory `dir`. Returns `None` if the inode is not known to have
+    /// had several names.
+    pub(super) fn remove(&mut self, identity: Identity, dir: u32) -> Option<GoneName> {
+        let mut inode = *self.inodes.get(&identity)?;
         // A directory may have several names of the inode: the one that does not count goes first.
         if self.unlink(&mut inode, |further| further == dir).is_some() {
             self.inodes.insert(identity, inode);
-            return GoneName::Uncounted;
+            return Some(GoneName::Uncounted);
         }
         if inode.dir != dir {
-            return GoneName::Uncounted;
+            return Some(GoneName::Uncounted);
         }
         let moved_to = self.unlink(&mut inode, |_| true);
         match moved_to {
             Some(dir) => drop(self.inodes.insert(identity, LinkedInode { dir, ..inode })),
             None => drop(self.inodes.remove(&identity)),
         }
-        GoneName::Counted { sizes: inode.sizes, moved_to }
+        Some(GoneName::Counted { sizes: inode.sizes, moved_to })
     }
 
     /// Removes all names in directories for which `is_gone` returns true. Returns the inodes that
@@ -153,8 +154,8 @@ mod tests {
     #[test]
     fn the_last_name_takes_the_inode_along() {
         let mut linked = with_names(&[3, 4]);
-        assert_eq!(linked.remove(INODE, 4), GoneName::Uncounted);
-        assert_eq!(linked.remove(INODE, 3), GoneName::Counted { sizes: SIZES, moved_to: None });
+        assert_eq!(linked.remove(INODE, 4), Some(GoneName::Uncounted));
+        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Counted { sizes: SIZES, moved_to: None }));
         assert!(linked.add(INODE, SIZES, 5));
         assert_eq!(linked.names.len(), 1, "places are used again");
     }
@@ -162,11 +163,11 @@ mod tests {
     #[test]
     fn an_inode_moves_to_another_name() {
         let mut linked = with_names(&[3, 3, 4]);
-        assert_eq!(linked.remove(INODE, 3), GoneName::Uncounted);
-        assert_eq!(linked.remove(INODE, 3), GoneName::Counted { sizes: SIZES, moved_to: Some(4) });
-        assert_eq!(linked.remove(INODE, 3), GoneName::Uncounted);
-        assert_eq!(linked.remove(INODE, 4), GoneName::Counted { sizes: SIZES, moved_to: None });
-        assert_eq!(linked.remove(INODE, 4), GoneName::Uncounted);
+        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Uncounted));
+        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Counted { sizes: SIZES, moved_to: Some(4) }));
+        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Uncounted));
+        assert_eq!(linked.remove(INODE, 4), Some(GoneName::Counted { sizes: SIZES, moved_to: None }));
+        assert_eq!(linked.remove(INODE, 4), None);
     }
 
     #[test]
@@ -177,6 +178,6 @@ mod tests {
         assert!(linked.inodes.is_empty());
         let mut linked = with_names(&[7, 2]);
         assert_eq!(linked.remove_dirs(|dir| dir == 2), []);
-        assert_eq!(linked.remove(INODE, 7), GoneName::Counted { sizes: SIZES, moved_to: None });
+        assert_eq!(linked.remove(INODE, 7), Some(GoneName::Counted { sizes: SIZES, moved_to: None }));
     }
 }

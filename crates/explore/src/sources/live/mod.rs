@@ -11,9 +11,9 @@ mod walk;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,8 +22,9 @@ use fathom_io::{Errno, Fields, FileType, Follow, Model, availability};
 use fathom_walk::{ConcurrencyHints, Options, run_unordered, spawn_thread};
 
 use self::list::ListedEntry;
-use self::tree::LiveTree;
+use self::tree::{LARGEST_MAX, LiveTree};
 use self::walk::{LiveVisitor, RunWalk, SharedTree, WalkControl, WalkRoots, file_row};
+use super::inventory::older::OlderInventory;
 use super::joined;
 use crate::source::{Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow};
 
@@ -32,7 +33,7 @@ const STACK_BYTES: usize = 1 << 20;
 /// The longest path that a directory can be walked again by, without the NUL (`PATH_MAX`).
 const PATH_BYTES_MAX: usize = 4095;
 /// Time between two looks at a flag of the caller, while a walk answers a question.
-const CHECK: Duration = Duration::from_millis(10);
+const CHECK: Duration = Duration::from_millis(2);
 /// The number of rows that are completed under one lock.
 const ROWS_PER_LOCK: usize = 4096;
 
@@ -53,6 +54,8 @@ pub struct LiveOptions {
     pub count_links: bool,
     /// The names of owners, for summaries.
     pub owners: Owners,
+    /// An older inventory. Rows have their growth since then.
+    pub since: Option<PathBuf>,
 }
 
 impl Default for LiveOptions {
@@ -65,6 +68,7 @@ impl Default for LiveOptions {
             one_file_system: false,
             count_links: false,
             owners: Owners::default(),
+            since: None,
         }
     }
 }
@@ -93,18 +97,20 @@ pub struct LiveSource {
     shared: Arc<SharedTree>,
     walks: Vec<RunningWalk>,
     is_paused: bool,
+    older: Option<OlderInventory>,
     run: Arc<RunWalk>,
 }
 
 impl std::fmt::Debug for LiveSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { roots, options, shared, walks, is_paused, run: _ } = self;
+        let Self { roots, options, shared, walks, is_paused, older, run: _ } = self;
         f.debug_struct("LiveSource")
             .field("roots", roots)
             .field("options", options)
             .field("shared", shared)
             .field("walks", walks)
             .field("is_paused", is_paused)
+            .field("older", older)
             .finish_non_exhaustive()
     }
 }
@@ -129,7 +135,8 @@ impl LiveSource {
     /// Starts to walk `roots`.
     ///
     /// # Errors
-    /// If the I/O model is not available here, or no thread can be started.
+    /// If the I/O model is not available here, no thread can be started, or the older inventory
+    /// cannot be read.
     pub fn start(roots: Vec<CString>, options: LiveOptions) -> Result<Self, SourceError> {
         availability::probe(options.model).map_err(|error| SourceError::Other(error.to_string()))?;
         Self::start_with(
@@ -149,7 +156,8 @@ impl LiveSource {
             device: None,
         };
         let shared = Arc::new(SharedTree::new(tree, i64::try_from(now.as_secs()).unwrap_or(i64::MAX)));
-        let mut source = Self { roots, options, shared, walks: Vec::new(), is_paused: false, run };
+        let older = options.since.as_deref().map(OlderInventory::open).transpose()?;
+        let mut source = Self { roots, options, shared, walks: Vec::new(), is_paused: false, older, run };
         source.walk(tops)?;
         Ok(source)
     }
@@ -206,23 +214,16 @@ impl LiveSource {
         follow_roots: Follow,
         cancelled: &AtomicBool,
     ) -> Result<Self, SourceError> {
-        let options = LiveOptions { follow_roots, ..self.options.clone() };
+        let options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
         let mut survey = Self::start_with(paths, options, self.run.clone())?;
-        let (done, ended) = sync_channel(1);
-        std::thread::scope(|scope| {
-            let walks = std::mem::take(&mut survey.walks);
-            let controls: Vec<_> = walks.iter().map(|walk| walk.control.clone()).collect();
-            scope.spawn(move || {
-                walks.into_iter().for_each(|walk| drop(walk.thread.join()));
-                let _ = done.send(());
-            });
-            while ended.recv_timeout(CHECK) == Err(RecvTimeoutError::Timeout) {
-                if cancelled.load(Ordering::Relaxed) {
-                    controls.iter().for_each(|control| control.stop());
-                }
+        while survey.walks.iter().any(|walk| !walk.thread.is_finished()) {
+            if cancelled.load(Ordering::Relaxed) {
+                survey.stop();
+                return Err(SourceError::Cancelled);
             }
-        });
-        if cancelled.load(Ordering::Relaxed) { Err(SourceError::Cancelled) } else { Ok(survey) }
+            std::thread::park_timeout(CHECK);
+        }
+        Ok(survey)
     }
 
     /// Returns the path of a directory for the system; `None` if there is no such root, or if the
@@ -238,10 +239,6 @@ impl LiveSource {
 
     fn follow(&self, place: &Place) -> Follow {
         if place.below.is_empty() { self.options.follow_roots } else { Follow::No }
-    }
-
-    fn is_linked(&self, row: &Row) -> bool {
-        row.links > 1 && !self.options.count_links
     }
 
     /// Completes the rows of subdirectories with their sums.
@@ -280,17 +277,17 @@ impl LiveSource {
     }
 
     /// Returns the largest files that are known below `place`, and whether no larger one is
-    /// unknown.
-    fn known_largest(&self, place: &Place, count: usize) -> (Vec<PlacedRow>, bool) {
+    /// unknown; `None` if there is no such directory.
+    fn known_largest(&self, place: &Place, count: usize) -> Option<(Vec<PlacedRow>, bool)> {
         let tree = self.shared.tree();
-        let Some(top) = tree.find(place) else { return (Vec::new(), false) };
+        let top = tree.find(place)?;
         let below = tree.largest.iter().filter(|(dir, _)| tree.is_within(*dir, top));
         let placed = below
             .filter_map(|(dir, row)| tree.place(*dir).map(|place| PlacedRow { place, row: row.clone() }));
         let rows: Vec<_> = placed.take(count).collect();
         let is_walking = tree.state(top) == RowState::Walking;
         let is_all = is_walking || rows.len() == count || tree.largest.has_all();
-        (rows, is_all)
+        Some((rows, is_all))
     }
 }
 
@@ -307,9 +304,9 @@ impl Drop for EndOfWalk {
 }
 
 impl Drop for LiveSource {
+    /// Stops the walks, and does not wait for them: a call to a server may take long.
     fn drop(&mut self) {
         self.stop();
-        self.wait();
     }
 }
 
@@ -329,7 +326,10 @@ fn listed_row(entry: &ListedEntry<'_>) -> Option<Row> {
 impl Source for LiveSource {
     fn roots(&mut self) -> Vec<Row> {
         let tree = self.shared.tree();
-        tree.roots().iter().map(|root| tree.row(*root)).collect()
+        let mut rows: Vec<_> = tree.roots().iter().map(|root| tree.row(*root)).collect();
+        drop(tree);
+        self.older.iter().for_each(|older| rows.iter_mut().for_each(|row| older.set_root_growth(row)));
+        rows
     }
 
     fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError> {
@@ -338,6 +338,9 @@ impl Source for LiveSource {
         let mut with = |entry: ListedEntry<'_>| rows.extend(listed_row(&entry));
         list::list(root, self.options.follow_roots, &place.below, cancelled, &mut with)?;
         self.complete(place, &mut rows);
+        if let Some(older) = &mut self.older {
+            older.set_growth(root.to_bytes(), &place.below, &mut rows, cancelled)?;
+        }
         Ok(rows)
     }
 
@@ -366,14 +369,13 @@ impl Source for LiveSource {
     }
 
     fn removed(&mut self, place: &Place, row: &Row) {
-        let is_linked = self.is_linked(row);
         let mut tree = self.shared.tree();
         let Some(dir) = tree.find(place) else { return };
         if row.file_type == FileType::Directory {
             let child = tree.child(dir, &row.name);
             child.into_iter().for_each(|child| tree.remove_dir(child));
         } else {
-            tree.remove_file(dir, row, is_linked);
+            tree.remove_file(dir, row);
         }
     }
 
@@ -383,12 +385,14 @@ impl Source for LiveSource {
         count: usize,
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError> {
-        let (rows, is_all) = self.known_largest(place, count);
+        let count = count.min(LARGEST_MAX);
+        let known = self.known_largest(place, count);
+        let (rows, is_all) = known.ok_or(SourceError::Os("find", Errno::NOENT))?;
         let path = self.path(place).filter(|_| !is_all);
         let Some(path) = path else { return Ok(rows) };
         let survey = self.survey(vec![path], self.follow(place), cancelled)?;
         let top = Place { root: 0, below: Vec::new() };
-        let (mut rows, _) = survey.known_largest(&top, count);
+        let (mut rows, _) = survey.known_largest(&top, count).unwrap_or_default();
         for row in &mut rows {
             let below = joined(&place.below, &row.place.below);
             row.place = Place { root: place.root, below };

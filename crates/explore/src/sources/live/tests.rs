@@ -6,13 +6,16 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
+use fathom_inventory::scan::{Scan, scan};
 use fathom_io::Random;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
 use fathom_walk::run_unordered_with;
 
 use super::*;
-use crate::sources::test_tree::{NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, top};
+use crate::sources::test_tree::{
+    NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, sums_of, top,
+};
 
 /// A limit for events that must happen, whatever the load.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -169,9 +172,45 @@ fn removed_entries_leave_all_sums() {
             assert_eq!(source.roots()[0].amount.apparent, tree.sums(false).apparent, "seed {seed}");
             assert_eq!(source.roots()[0].amount.entries, tree.sums(false).entries, "seed {seed}");
             let largest = source.largest(&top(), usize::MAX, &NOT_CANCELLED).unwrap();
-            assert!(largest.iter().all(|file| file.place != at(&below) || file.row.name != row.name));
+            let is_there = |file: &PlacedRow| {
+                let name = std::ffi::OsStr::from_bytes(&file.row.name);
+                tree.path(&file.place.below).join(name).symlink_metadata().is_ok()
+            };
+            assert!(largest.iter().all(is_there), "seed {seed}");
         }
     }
+}
+
+#[test]
+fn an_inode_counts_under_another_name_once_one_is_removed() {
+    let tree = TestTree::without_links(0);
+    for dir in ["one", "two"] {
+        fs::create_dir(tree.root().join(dir)).unwrap();
+    }
+    fs::write(tree.root().join("one/f"), [1; 9000]).unwrap();
+    fs::hard_link(tree.root().join("one/f"), tree.root().join("two/f")).unwrap();
+    let mut source = walked(&tree, LiveOptions::default());
+    let before = tree.sums(false);
+    let is_in_one = sums_of(&mut source, b"one").entries == 1;
+    let (counted, other) = if is_in_one { ("one", "two") } else { ("two", "one") };
+    assert_eq!(sums_of(&mut source, other.as_bytes()).entries, 0);
+    let row = listed(&mut source, counted.as_bytes()).remove(0);
+    fs::remove_file(tree.root().join(counted).join("f")).unwrap();
+    source.removed(&at(counted.as_bytes()), &row);
+    assert_eq!((source.roots()[0].amount, tree.sums(false)), (before, before));
+    assert_eq!(sums_of(&mut source, counted.as_bytes()), sizes(&tree.root().join(counted)));
+    assert_eq!(sums_of(&mut source, other.as_bytes()).apparent, 9000);
+    let row = listed(&mut source, other.as_bytes()).remove(0);
+    assert_eq!(row.links, 1, "its link count has changed since the walk");
+    fs::remove_file(tree.root().join(other).join("f")).unwrap();
+    source.removed(&at(other.as_bytes()), &row);
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
+    let is_known = source.shared.tree().linked.remove(row.identity, 0).is_some();
+    assert!(!is_known, "another inode may get its number");
+    fs::write(tree.root().join("one/g"), [1; 9000]).unwrap();
+    assert!(source.rescan(&at(b"one")));
+    source.wait();
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
 }
 
 #[test]
@@ -351,4 +390,82 @@ fn other_filesystems_are_skipped() {
     fs::remove_dir_all(root.join(std::ffi::OsStr::from_bytes(&below))).unwrap();
     assert_eq!(source.roots()[0].amount.entries, tree.sums(false).entries);
     assert_eq!(source.roots()[0].state, RowState::Complete);
+}
+
+#[test]
+fn rows_have_their_growth_since_an_inventory() {
+    let tree = TestTree::without_links(5);
+    let older = tree.beside("older.inv");
+    let options = Scan { roots: vec![tree.c_root()], ..Scan::default() };
+    scan(&options, &older, &mut ()).unwrap();
+    let before = tree.sums(false);
+    let dir = tree.path(&tree.dirs()[1]);
+    fs::write(dir.join("new"), vec![1; 50_000]).unwrap();
+    let options = LiveOptions { since: Some(older), ..LiveOptions::default() };
+    let (mut source, gate) = gated(&tree, options.clone());
+    assert_eq!(source.roots()[0].growth, None, "it is not known yet");
+    gate.send(()).unwrap();
+    source.wait();
+    let growth = tree.sums(false).since(&before);
+    assert_eq!((source.roots()[0].growth, growth.entries), (Some(growth), 1));
+    let grown: Vec<_> =
+        listed(&mut source, b"").into_iter().filter(|row| row.growth != Some(Default::default())).collect();
+    assert_eq!((grown.len(), grown[0].growth), (1, Some(growth)));
+    let below = listed(&mut source, &grown[0].name);
+    let new = below.iter().filter(|row| row.growth.is_none()).map(|row| row.name.to_vec());
+    assert_eq!(new.collect::<Vec<_>>(), [b"new"]);
+    let options = LiveOptions { since: Some(tree.beside("none")), ..LiveOptions::default() };
+    assert!(LiveSource::start(vec![tree.c_root()], options).is_err());
+}
+
+/// Any sequence of calls, while walks run, leaves sums that a last rescan makes right.
+#[test]
+fn any_sequence_of_calls_ends_with_the_sums_of_the_tree() {
+    for seed in 40..60 {
+        let tree = TestTree::random(seed);
+        let mut random = Random::new(seed);
+        let mut source = LiveSource::start(vec![tree.c_root()], LiveOptions::default()).unwrap();
+        let dirs = tree.dirs();
+        for _ in 0..30 {
+            let place = at(&dirs[random.below(dirs.len())]);
+            match random.below(8) {
+                // After a stop, the directory may be unknown.
+                0..=2 => drop(source.rescan(&place)),
+                3 => drop(source.list(&place, &NOT_CANCELLED).unwrap()),
+                4 => source.pause(random.below(2) == 0),
+                5 => source.stop(),
+                6 => drop(source.sums(SumKey::Extension, &AtomicBool::new(true))),
+                _ => drop(source.largest(&place, 5, &AtomicBool::new(random.below(2) == 0))),
+            }
+            let progress = source.progress();
+            assert!(progress.entries <= 40 * (tree.sums(true).entries + 1), "{progress:?}");
+        }
+        source.pause(false);
+        source.wait();
+        assert!(source.rescan(&top()));
+        source.wait();
+        assert_eq!(
+            (source.roots()[0].amount, source.roots()[0].state),
+            (tree.sums(false), RowState::Complete)
+        );
+        assert_facts(&mut source, &tree);
+        assert_sums(&mut source, &tree);
+        let records = source.shared.tree().records();
+        assert!(records <= 31 * dirs.len(), "seed {seed}: {records}");
+    }
+}
+
+#[test]
+fn hostile_places_are_errors() {
+    let tree = TestTree::random(3);
+    let mut source = walked(&tree, LiveOptions::default());
+    let long = [&b"a"[..]; 3000].join(&b'/');
+    for below in [&b".."[..], b"d0/../d0", b".", b"\0", b"missing", &long[..]] {
+        assert!(source.list(&at(below), &NOT_CANCELLED).is_err(), "{below:?}");
+        assert!(!source.rescan(&at(below)));
+        assert_eq!(source.largest(&at(below), 3, &NOT_CANCELLED), Err(SourceError::Os("find", Errno::NOENT)));
+        let row = source.roots().remove(0);
+        source.removed(&at(below), &row);
+    }
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
 }

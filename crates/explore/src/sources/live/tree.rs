@@ -17,7 +17,7 @@ use crate::sources::{identity_of, sizes_of};
 /// The index of no directory.
 pub(super) const NONE: u32 = u32::MAX;
 /// Most files in the set of the largest ones.
-const LARGEST_MAX: usize = 1000;
+pub(super) const LARGEST_MAX: usize = 1000;
 /// The bytes of unused names from which on names are moved together.
 const UNUSED_NAME_BYTES: usize = 64 << 10;
 
@@ -426,15 +426,13 @@ impl LiveTree {
 
     /// Takes a file out of the directory `dir`, if that has been read: before, nobody knows whether
     /// the file was counted.
-    pub(super) fn remove_file(&mut self, dir: u32, row: &Row, is_linked: bool) {
+    pub(super) fn remove_file(&mut self, dir: u32, row: &Row) {
         if !self.dirs[dir as usize].is_read {
             return;
         }
-        let gone = if is_linked {
-            self.linked.remove(row.identity, dir)
-        } else {
-            GoneName::Counted { sizes: row.amount, moved_to: None }
-        };
+        // The number of links in the row may have changed since the file was counted.
+        let gone = self.linked.remove(row.identity, dir);
+        let gone = gone.unwrap_or(GoneName::Counted { sizes: row.amount, moved_to: None });
         if let GoneName::Counted { sizes, moved_to } = gone {
             self.subtract(dir, &sizes.with_itself());
             moved_to.into_iter().for_each(|to| self.add(to, &sizes.with_itself(), i64::MIN));

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Measures `fathom rm -rf` against rm and find, and writes a run directory.
+
+Owns the cases, the arms, and a runner that builds the tree anew before every run. runner/ executes
+the rest, corpora.py has the trees. Requires an otherwise idle machine. A filesystem that is mounted
+with `discard` measures the disk's speed at that: FATHOM_CORPORA=DIR selects another one.
+"""
+
+import contextlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner import run
+from runner.cases import Arm, Case, faster, not_slower
+from runner.main import Comparison, main
+
+DEFAULT = ("small", "fuse")
+NAMES = (*DEFAULT, "few", "wide")
+THREADS = (1, 2, 8, 64)
+RM = "rm -rf"
+
+
+@dataclass(frozen=True)
+class Gone:
+    """No output. The runner checks that nothing of the tree is left."""
+
+    def mismatch(self, output, tree, expected):
+        return f"it prints {output[:80]!r}" if output else None
+
+    def summary(self, output):
+        return "the whole tree is gone after every run"
+
+
+def all_cases(tools):
+    """Returns every case of NAMES; `tools` are the available programs."""
+    arms = arms_of(tools)
+    rm, find = not_slower("baseline", "rm"), not_slower("rival", "find -delete")
+    return [
+        Case("small", "1.01 M files in 10,000 directories", "small", arms, (rm, find), blocks_factor=0.5),
+        Case("fuse", "2,000 files in 100 directories, 1 ms FUSE", "few", arms, (faster(10, "baseline", "rm"),), slow=True),
+        Case("few", "2,000 files in 100 directories", "few", arms, (rm,)),
+        Case("wide", "1 M files in one directory", "wide", arms, (rm,), blocks_factor=0.5),
+    ]
+
+
+def arms_of(tools):
+    """Returns the arms: rm, find, and fathom with adapting and with fixed numbers of threads."""
+    found = [Arm(RM, "baseline", (*tools.baseline, "-rf", "TREE"), Gone())]
+    found.append(Arm("find -delete", "rival", ("find", "TREE", "-delete"), Gone()))
+    if not tools.fathom:
+        return [*found, Arm(f"{RM} (again)", "again", (*tools.baseline, "-rf", "TREE"), Gone())]
+    ours = (tools.fathom, "rm", "-rf")
+    for name, group, options in [
+        ("fathom rm -rf", "fathom", ()),
+        ("fathom rm -rf (again)", "again", ()),
+        ("fathom rm -rf --log", "fixed", ("--log", "OUT")),
+        *((f"fathom rm -rf --threads={number}", "fixed", (f"--threads={number}",)) for number in THREADS),
+    ]:
+        found.append(Arm(name, group, (*ours, *options, "TREE"), Gone()))
+    return found
+
+
+class FreshRunner(run.Runner):
+    """Builds the tree before each command, and checks afterwards that it is gone."""
+
+    @contextlib.contextmanager
+    def tree(self, case):
+        """Yields a directory of its own on the trees' filesystem, and the name of the tree in it."""
+        # The tree that stays tells the number of entries.
+        self.corpora.corpus(case.corpus)
+        _, self.build = self.corpora.BUILDERS[case.corpus]
+        with tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=self.corpora.ROOT) as scratch:
+            self.source, mount = Path(scratch) / "source", Path(scratch) / "mount"
+            self.source.mkdir()
+            if not case.slow:
+                yield self.source, "tree"
+                return
+            mount.mkdir()
+            with run.mounted_at(self.tools.slowfs, self.source, mount, "--removable"):
+                yield mount, "tree"
+
+    def communicate(self, command, directory):
+        tree = self.source / "tree"
+        if not tree.exists():
+            tree.mkdir()
+            self.build(tree)
+            os.sync()
+        ended = super().communicate(command, directory)
+        if tree.exists():
+            raise run.Failure("it has left something of the tree")
+        return ended
+
+
+COMPARISON = Comparison(
+    script="rm.py",
+    title="fathom rm against rm and find",
+    summary="Measures `fathom rm -rf` against rm and find -delete, and writes a run directory.",
+    method="""\
+Each run removes a tree that was built for it from the same recipe and written to the disk, and an arm is excluded if
+anything of the tree is left or anything is printed. Building is not timed.""",
+    remark="""\
+All unlink calls in one directory take its lock, so the case with one directory shows what threads cannot do.""",
+    baseline="rm",
+    option="--rm",
+    command="rm",
+    floor="names",
+    cases=all_cases,
+    names=NAMES,
+    default=DEFAULT,
+    quick=("few", "fuse"),
+    rivals=lambda options: ({}, {}),
+    suffix="-rm",
+    runner=FreshRunner,
+)
+
+if __name__ == "__main__":
+    main(COMPARISON)
