@@ -11,7 +11,7 @@ use fathom_explore::session::Session;
 use fathom_explore::state::State;
 use fathom_text::quote::Charset;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
+use rustix::process::{Signal, getpgrp, getpid, getsid, kill_current_process_group, kill_process};
 
 use super::inbox::{AnswerInbox, drain};
 use super::keyboard::read_keys;
@@ -116,7 +116,7 @@ impl Running {
 
     /// Stops if a signal asks for it, and takes the terminal again after it was continued.
     fn obey_job_control(&mut self) -> io::Result<()> {
-        if self.signals.take_stop() {
+        if self.signals.take_stop() && self.can_stop() {
             self.terminal.leave()?;
             // SIGSTOP instead of SIGTSTP, for which there is a handler. The call returns when the
             // process is continued.
@@ -141,7 +141,7 @@ impl Running {
                 Effect::WriteScript { path, text } => {
                     self.say(programs::write_script(&path, &text, self.charset));
                 }
-                Effect::Suspend => {
+                Effect::Suspend if self.can_stop() => {
                     self.terminal.leave()?;
                     // As the terminal does it for Ctrl-Z: all processes of the job.
                     kill_current_process_group(Signal::STOP)?;
@@ -152,6 +152,16 @@ impl Running {
             }
         }
         Ok(None)
+    }
+
+    /// Returns whether a shell would continue the process. There is none if this is the job of the
+    /// terminal itself, for which the kernel ignores SIGTSTP (an orphaned process group).
+    fn can_stop(&mut self) -> bool {
+        let is_alone = getsid(None).is_ok_and(|session| session == getpgrp());
+        if is_alone {
+            self.say(b"there is no shell to go back to".to_vec());
+        }
+        !is_alone
     }
 
     fn run_program(&mut self, command: std::process::Command) -> io::Result<()> {

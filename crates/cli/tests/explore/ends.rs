@@ -69,3 +69,14 @@ fn the_session_can_be_suspended_and_continued() {
     tmux.line(r#"clear; [ "$(stty -g)" = "$m" ] && echo "is restored""#);
     tmux.wait("the modes", |screen| screen.lines().any(|line| line == "is restored"));
 }
+
+#[test]
+fn a_session_without_a_shell_is_not_stopped() {
+    let tree = Tree::parse("d/a/b/c/x 5000, d/f 90000");
+    let Some(tmux) = Tmux::start_with(tree, "fathom explore d") else { return };
+    tmux.wait_for_items(2);
+    tmux.keys(&["C-z"]);
+    tmux.wait_for("there is no shell to go back to");
+    tmux.text("n");
+    tmux.wait_for("by name");
+}

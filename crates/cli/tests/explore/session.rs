@@ -168,3 +168,20 @@ fn what_cannot_be_opened_is_an_error_without_a_screen() {
     let screen = tmux.wait("the message", |screen| screen.lines().any(|line| line == "piped"));
     assert!(screen.contains("standard output is not a terminal"), "{screen}");
 }
+
+#[test]
+fn names_do_not_control_the_terminal() {
+    let tree = Tree::parse("d/plain 9000");
+    tree.file("d/title\x1b]2;HOSTILE\x07", 5000);
+    tree.file("d/clear\x1b[2J", 5000);
+    let Some(tmux) = Tmux::start(tree) else { return };
+    let screen = tmux.explore("fathom explore d", 3);
+    assert!(screen.contains(r"'title'$'\033'") && screen.contains(r"'clear'$'\033''[2J'"), "{screen}");
+    tmux.text("+2");
+    tmux.wait_for("largest files");
+    tmux.text("6i");
+    tmux.wait_for("information");
+    assert!(!tmux.title().contains("HOSTILE"), "{}", tmux.title());
+    tmux.text("qqy");
+    tmux.ended(0);
+}

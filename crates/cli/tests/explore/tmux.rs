@@ -25,6 +25,13 @@ pub(crate) struct Tmux {
 impl Tmux {
     /// Starts a terminal of 80 columns and 24 lines. `None` if there is no tmux, which is printed.
     pub(crate) fn start(tree: Tree) -> Option<Tmux> {
+        let this = Self::start_with(tree, "sh")?;
+        this.wait("the prompt", |screen| screen.starts_with('$'));
+        Some(this)
+    }
+
+    /// Starts a terminal that runs a command instead of a shell.
+    pub(crate) fn start_with(tree: Tree, program: &str) -> Option<Tmux> {
         if !needs_tool("tmux") {
             return None;
         }
@@ -35,8 +42,17 @@ impl Tmux {
             std::iter::once(Program::AsDu.bin())
                 .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
         );
-        let mut command =
-            this.command(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "exec sh"]);
+        let mut command = this.command(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "80",
+            "-y",
+            "24",
+            &format!("exec {program}"),
+        ]);
         // The trash and the log of removals are beside the tree.
         command.env("HOME", this.tree.path().with_file_name("home"));
         command.env_remove("XDG_DATA_HOME").env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
@@ -49,7 +65,6 @@ impl Tmux {
             .env_remove("RUST_BACKTRACE");
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        this.wait("the prompt", |screen| screen.starts_with('$'));
         Some(this)
     }
 
@@ -84,6 +99,11 @@ impl Tmux {
     /// Changes the size of the terminal.
     pub(crate) fn resize(&self, columns: u16, lines: u16) {
         self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &lines.to_string()]);
+    }
+
+    /// Returns the title that programs have given to the terminal.
+    pub(crate) fn title(&self) -> String {
+        String::from_utf8(self.tmux(&["display-message", "-p", "#{pane_title}"]).stdout).unwrap()
     }
 
     /// Returns the lines of the screen.
@@ -128,7 +148,8 @@ impl Tmux {
     /// Starts `fathom explore` with these words. At its end, the shell writes the status, and
     /// compares the modes of the terminal with those before.
     pub(crate) fn start_explore(&self, words: &str) {
-        // A number for each start, so that the screen of an earlier one is not taken for this one's.
+        // A number for each start, so that the screen of an earlier one is not taken for this
+        // one's.
         static STARTS: AtomicU32 = AtomicU32::new(0);
         let number = STARTS.fetch_add(1, Ordering::Relaxed);
         // Keys that an earlier session has not read are a line of their own.
