@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top report diff query export merge serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du explore list scan top report diff history grew query export import merge rm serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -42,6 +42,17 @@ _fathom() {
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
+        explore)
+            options='--since= --remote= --ssh= -x --one-file-system --apparent-size --sort= --print0-marked --read-only --no-mouse --io= --threads= --help --version'
+            case $flag in
+                --since|--since=) return ;;
+                --remote|--remote=) compopt +o default 2>/dev/null; return ;;
+                --ssh|--ssh=) compopt +o default 2>/dev/null; return ;;
+                --sort|--sort=) values='size name count mtime growth' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
         list)
             options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --from= --prune= --hidden --no-hidden --ignore-vcs -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
@@ -63,9 +74,14 @@ _fathom() {
             esac
             ;;
         scan)
-            options='-o --output= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
+            options='-o --output= --keep= --full --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --mode= -x --one-file-system --exclude= --exclude-from= -d --max-depth= --ignore-vcs --also= --resume --since= --estimate= --json --rate= --max-in-flight= --checkpoint= --deadline= --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
+                --keep|--keep=) return ;;
+                --keep-last|--keep-last=) compopt +o default 2>/dev/null; return ;;
+                --keep-daily|--keep-daily=) compopt +o default 2>/dev/null; return ;;
+                --keep-weekly|--keep-weekly=) compopt +o default 2>/dev/null; return ;;
+                --keep-monthly|--keep-monthly=) compopt +o default 2>/dev/null; return ;;
                 --mode|--mode=) compopt +o default 2>/dev/null; return ;;
                 --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
                 --exclude-from|--exclude-from=) return ;;
@@ -106,6 +122,23 @@ _fathom() {
                 --parquet|--parquet=) return ;;
             esac
             ;;
+        history)
+            options='--json --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --dry-run --help --version'
+            case $flag in
+                --keep-last|--keep-last=) compopt +o default 2>/dev/null; return ;;
+                --keep-daily|--keep-daily=) compopt +o default 2>/dev/null; return ;;
+                --keep-weekly|--keep-weekly=) compopt +o default 2>/dev/null; return ;;
+                --keep-monthly|--keep-monthly=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        grew)
+            options='--since= --by= -n --lines= --json --help --version'
+            case $flag in
+                --since|--since=) compopt +o default 2>/dev/null; return ;;
+                --by|--by=) values='dir owner ext type' ;;
+                -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
         query)
             options='--format= --json -f --file= --help --version'
             case $flag in
@@ -114,17 +147,37 @@ _fathom() {
             esac
             ;;
         export)
-            options='--to= -o --output= --guard-formulas --below= --help --version'
+            options='--to= -o --output= --guard-formulas --below= --depth= --max-series= --help --version'
             case $flag in
-                --to|--to=) values='jsonl csv nul ncdu sql' ;;
+                --to|--to=) values='jsonl csv nul ncdu sql prometheus' ;;
                 -o|--output|--output=) return ;;
                 --below|--below=) return ;;
+                --depth|--depth=) compopt +o default 2>/dev/null; return ;;
+                --max-series|--max-series=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        import)
+            options='--from= -o --output= --bytes --block-size= --only-dirs --help --version'
+            case $flag in
+                --from|--from=) values='ncdu gdu du' ;;
+                -o|--output|--output=) return ;;
+                --block-size|--block-size=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         merge)
             options='-o --output= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
+            esac
+            ;;
+        rm)
+            options='-r --recursive -R --from0= --trash --dry-run -f --force -v --verbose --log= --progress --progress= --io= --threads= --help --version'
+            case $flag in
+                --from0|--from0=) return ;;
+                --log|--log=) return ;;
+                --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         serve)

@@ -14,7 +14,10 @@ use crate::shared::cmdline::{self, ArgsEnd, Information, exit};
 use crate::shared::flag::{self, Flag, Scope, long};
 use crate::shared::getopt::{Getopt, OperandOrder};
 use crate::shared::{grammar, help, locale, output};
-use crate::{availability, bench, diff, du, export, list, merge, query, report, scan, serve, top};
+use crate::{
+    availability, bench, diff, du, explore, export, grew, history, import, list, merge, query, report, rm,
+    scan, serve, top,
+};
 
 /// A row of the table of commands.
 pub(crate) struct CommandRow {
@@ -36,16 +39,21 @@ impl CommandRow {
 }
 
 /// The commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandRow; 12] = [
+pub(crate) const COMMANDS: [CommandRow; 17] = [
     CommandRow::new(&du::table::DU, |words| du::main(b"fathom du", Scope::Full, words)),
+    CommandRow::new(&explore::table::EXPLORE, explore::main),
     CommandRow::new(&list::table::LIST, list::main),
     CommandRow::new(&scan::table::SCAN, scan::main),
     CommandRow::new(&top::table::TOP, top::main),
     CommandRow::new(&report::table::REPORT, report::main),
     CommandRow::new(&diff::table::DIFF, diff::main),
+    CommandRow::new(&history::table::HISTORY, history::main),
+    CommandRow::new(&grew::table::GREW, grew::main),
     CommandRow::new(&query::table::QUERY, query::main),
     CommandRow::new(&export::table::EXPORT, export::main),
+    CommandRow::new(&import::table::IMPORT, import::main),
     CommandRow::new(&merge::table::MERGE, merge::main),
+    CommandRow::new(&rm::table::RM, rm::main),
     CommandRow::new(&serve::table::SERVE, serve::main),
     CommandRow::new(&bench::table::BENCH, bench::main),
     CommandRow::new(&IO, availability::main),
@@ -131,6 +139,7 @@ pub(crate) const FATHOM: Command<NoOption> = Command {
     examples: &[
         ("fathom du -sh ~", "how much space the home directory takes"),
         ("fathom du --tree .", "where it goes, largest first"),
+        ("fathom explore ~", "look through it, and clean up"),
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],

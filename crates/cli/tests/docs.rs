@@ -122,7 +122,10 @@ fn bash_completes() {
         _fathom && echo "${COMPREPLY[*]}"
     "#;
     for (line, offered) in [
-        ("fathom ", "du list scan top report diff query export merge serve bench io --help --version"),
+        (
+            "fathom ",
+            "du explore list scan top report diff history grew query export import merge rm serve bench io --help --version",
+        ),
         ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),
         ("fathom du --time=a", "atime access"),

@@ -170,7 +170,7 @@ fn a_leftover_of_a_killed_merge_is_reported() {
     let merged = sent(halted_at(&tree, "merge-written"), Signal::KILL);
     assert!(!merged.status.success());
     let again = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
-    let why = "it is left from a run that did not end: remove it, and merge again";
+    let why = "it is left from a run that did not end: remove it, and try again";
     assert_eq!(
         String::from_utf8(again.stderr).unwrap(),
         format!("fathom merge: cannot create 'm.part': {why}\n")
@@ -183,6 +183,6 @@ fn a_leftover_of_a_killed_merge_is_reported() {
     assert_eq!((String::from_utf8(late.stderr).unwrap().as_str(), late.status.code()), (why, Some(1)));
     assert!(!tree.path().join("m.part").exists());
     let taken = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
-    let why = "fathom merge: cannot create 'm': it exists, and merge replaces nothing\n";
+    let why = "fathom merge: cannot create 'm': it exists, and nothing is replaced\n";
     assert_eq!(String::from_utf8(taken.stderr).unwrap(), why);
 }

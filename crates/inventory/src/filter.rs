@@ -6,6 +6,7 @@
 //! directories to descend into.
 
 mod date;
+mod day;
 mod name;
 mod regexes;
 mod size;
@@ -20,7 +21,7 @@ use self::regexes::PathRegex;
 pub use self::regexes::RegexError;
 pub use self::size::{SizeError, SizeTest};
 pub use self::types::{TypeError, TypeSet};
-pub use self::when::{FORMS, PointInTime, TimeError};
+pub use self::when::{FORMS, FORMS_WITH_DAYS, PointInTime, TimeError};
 
 /// The tests that an entry has to pass to be listed. Without any test, every entry is listed. Tests
 /// of different kinds must all hold.

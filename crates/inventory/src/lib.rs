@@ -9,7 +9,8 @@
 //! [`usage`] the disk usage of directories as du counts it, and [`mod@diff`] the changes between
 //! two inventories. [`estimate`] estimates the contents of trees from a sample. [`merge`] combines
 //! several inventories into one. [`units`] does a scan on
-//! several machines. [`export`] writes an inventory in the formats of other programs.
+//! several machines. [`export`] writes an inventory in the formats of other programs, and
+//! [`import`] makes one of what they wrote. [`history`] is a store of dated inventories.
 //!
 //! Owns the grammar of filters and formats, and their output. Does not own options, the walk,
 //! system calls for single entries (a caller implements them as a [`Lookup`]), or standard output.
@@ -21,7 +22,9 @@ pub mod estimate;
 pub mod export;
 pub mod filter;
 pub mod format;
+pub mod history;
 pub mod ignores;
+pub mod import;
 pub mod json;
 pub mod merge;
 mod normal;

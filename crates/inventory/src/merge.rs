@@ -15,8 +15,9 @@ use parquet::errors::{ParquetError, Result as Parquet};
 use crate::Owners;
 use crate::scan::{BUSY, Lock, create_part_dir, part_path, publish};
 use crate::store::{
-    BatchWriter, Completeness, DirColumns, DirRow, EntryColumns, Error, ErrorRow, Inventory, Manifest, Op,
-    OptionalColumns, PathColumns, RowBatch, RowGroup, SegmentWriter, Table, VERSION, errno_of,
+    BatchWriter, Completeness, DirColumns, DirRow, EntryColumns, Error, ErrorRow, Inventory, Manifest,
+    MissingColumns, Op, OptionalColumns, PathColumns, RowBatch, RowGroup, SegmentWriter, Table, VERSION,
+    errno_of,
 };
 
 /// Most rows of a chunk.
@@ -63,10 +64,11 @@ pub fn merge(
     merged
 }
 
-/// Creates the directory for `out` and takes its lock, which keeps scans and other merges out.
-fn begin(out: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<(PathBuf, Lock), Error> {
+/// Creates the directory for `out` and takes its lock, which keeps scans, imports and other merges
+/// out.
+pub(crate) fn begin(out: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<(PathBuf, Lock), Error> {
     if out.symlink_metadata().is_ok() {
-        return Err(Error::new(Op::Create, out, "it exists, and merge replaces nothing"));
+        return Err(Error::new(Op::Create, out, "it exists, and nothing is replaced"));
     }
     let part = part_path(out);
     if let Err(error) = create_part_dir(&part) {
@@ -85,7 +87,7 @@ fn occupied(part: &Path) -> Error {
     match Lock::is_held(part) {
         true => Error::new(Op::Lock, part, BUSY),
         false => {
-            Error::new(Op::Create, part, "it is left from a run that did not end: remove it, and merge again")
+            Error::new(Op::Create, part, "it is left from a run that did not end: remove it, and try again")
         }
     }
 }
@@ -248,7 +250,9 @@ impl Merger<'_> {
             let mut meta = found.meta;
             if let Some(meta) = &mut meta {
                 meta.dev = self.devices.number(host, meta.dev);
-                self.batch.owners.insert((meta.uid, meta.gid));
+                if meta.has(MissingColumns::UID) && meta.has(MissingColumns::GID) {
+                    self.batch.owners.insert((meta.uid, meta.gid));
+                }
             }
             let root = found.root.checked_add(offset.roots);
             self.batch.dirs.push(&DirRow {

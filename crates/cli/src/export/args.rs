@@ -3,18 +3,37 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use fathom_inventory::export::{ExportFormat, ExportOptions};
+use fathom_inventory::export::{ExportFormat, ExportOptions, PrometheusOptions};
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{EXPORT, ExportOption, FORMAT_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
 use crate::shared::value;
 
+/// What is exported.
+#[derive(Debug)]
+pub(crate) enum ExportAsk {
+    /// The entries.
+    Entries(ExportOptions),
+    /// Sums.
+    Prometheus(PrometheusOptions),
+}
+
+/// A value of `--to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExportTarget {
+    Entries(ExportFormat),
+    Prometheus,
+}
+
+/// The deepest directories that may have series.
+const DEPTH_MAX: u32 = 64;
+
 /// The arguments of an export.
 #[derive(Debug)]
 pub(crate) struct ExportArgs {
     pub(crate) inventory: PathBuf,
-    pub(crate) ask: ExportOptions,
+    pub(crate) ask: ExportAsk,
     /// The file to create; `None` for standard output.
     pub(crate) output: Option<PathBuf>,
 }
@@ -30,16 +49,27 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
 /// The options parsed so far.
 #[derive(Default)]
 struct ExportParser {
-    format: Option<ExportFormat>,
+    target: Option<ExportTarget>,
     below: Option<Vec<u8>>,
     output: Option<PathBuf>,
     guards_formulas: bool,
+    depth: Option<u32>,
+    series_max: Option<usize>,
 }
 
 impl ExportParser {
     fn apply(&mut self, key: ExportOption, option: OptionValue) -> Result<(), Vec<u8>> {
         match key {
-            ExportOption::To => self.format = Some(option.read(format)?),
+            ExportOption::To => self.target = Some(option.read(target)?),
+            ExportOption::Depth => {
+                let depth = std::str::from_utf8(option.bytes()).ok().and_then(|text| text.parse().ok());
+                let depth = depth.filter(|depth| *depth <= DEPTH_MAX);
+                self.depth = Some(depth.ok_or_else(|| option.refuse(b"depth", b"0 to 64"))?);
+            }
+            ExportOption::MaxSeries => {
+                let max = option.read(value::count)?.get();
+                self.series_max = Some(usize::try_from(max).unwrap_or(usize::MAX));
+            }
             ExportOption::GuardFormulas => self.guards_formulas = true,
             ExportOption::Below => self.below = Some(option.path_bytes()?),
             ExportOption::Output => {
@@ -59,17 +89,43 @@ impl ExportParser {
         let mut operands = operands.into_iter();
         let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
         no_more(operands, charset)?;
-        let format = self.format.ok_or_else(|| b"missing the format (--to FORMAT)".to_vec())?;
-        if self.guards_formulas && format != ExportFormat::Csv {
-            return Err(b"--guard-formulas goes with --to csv".to_vec());
-        }
-        let ask = ExportOptions { format, guards_formulas: self.guards_formulas, below: self.below };
-        Ok(ExportArgs { inventory: inventory.into(), ask, output: self.output })
+        let Self { target, below, output, guards_formulas, depth, series_max } = self;
+        let ask = match target.ok_or_else(|| b"missing the format (--to FORMAT)".to_vec())? {
+            ExportTarget::Prometheus if below.is_some() || guards_formulas => {
+                return Err(b"--to prometheus goes with neither --below nor --guard-formulas".to_vec());
+            }
+            ExportTarget::Prometheus => {
+                let default = PrometheusOptions::default();
+                ExportAsk::Prometheus(PrometheusOptions {
+                    depth: depth.unwrap_or(default.depth),
+                    series_max: series_max.unwrap_or(default.series_max),
+                })
+            }
+            ExportTarget::Entries(_) if depth.is_some() || series_max.is_some() => {
+                return Err(b"--depth and --max-series go with --to prometheus".to_vec());
+            }
+            ExportTarget::Entries(format) if guards_formulas && format != ExportFormat::Csv => {
+                return Err(b"--guard-formulas goes with --to csv".to_vec());
+            }
+            ExportTarget::Entries(format) => {
+                ExportAsk::Entries(ExportOptions { format, guards_formulas, below })
+            }
+        };
+        let is_stdout = |path: &PathBuf| matches!(ask, ExportAsk::Prometheus(_)) && path.as_os_str() == "-";
+        let output = output.filter(|path| !is_stdout(path));
+        Ok(ExportArgs { inventory: inventory.into(), ask, output })
     }
 }
 
 /// Parses the value of `--to`.
-fn format(word: &[u8]) -> Result<ExportFormat, value::ValueError> {
-    use ExportFormat::{Csv, JsonLines, Ncdu, Nul, Sql};
-    value::one_of(word, FORMAT_WORDS, &[JsonLines, Csv, Nul, Ncdu, Sql])
+fn target(word: &[u8]) -> Result<ExportTarget, value::ValueError> {
+    let [lines, csv, nul, ncdu, sql] = [
+        ExportFormat::JsonLines,
+        ExportFormat::Csv,
+        ExportFormat::Nul,
+        ExportFormat::Ncdu,
+        ExportFormat::Sql,
+    ]
+    .map(ExportTarget::Entries);
+    value::one_of(word, FORMAT_WORDS, &[lines, csv, nul, ncdu, sql, ExportTarget::Prometheus])
 }

@@ -8,17 +8,19 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use fathom_inventory::export::{ExportError, export};
+use fathom_inventory::export::{
+    ExportError, ExportOptions, PrometheusOptions, export, prometheus, replace_public,
+};
 use fathom_inventory::store::Inventory;
-use fathom_text::quote::Charset;
+use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::ExportArgs;
+use self::args::{ExportArgs, ExportAsk};
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
 use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::stop_on_interrupt;
 use crate::shared::inventory::{failure_message, incomplete_warning};
 use crate::shared::locale;
-use crate::shared::output::{self, Output};
+use crate::shared::output::{self, Output, reason};
 
 const NAME: &str = table::EXPORT.name;
 
@@ -48,15 +50,40 @@ fn run(args: &ExportArgs, charset: Charset) -> u8 {
     if !found.is_complete() {
         print_error(incomplete_warning(found).as_bytes());
     }
-    match &args.output {
-        Some(path) => to_file(&inventory, args, path, charset),
-        None => to_stdout(&inventory, args, charset),
+    match (&args.ask, &args.output) {
+        (ExportAsk::Entries(ask), Some(path)) => to_file(&inventory, ask, path, charset),
+        (ExportAsk::Entries(ask), None) => to_stdout(&inventory, ask, charset),
+        (ExportAsk::Prometheus(ask), path) => sums(&inventory, ask, path.as_deref(), charset),
     }
 }
 
-fn to_stdout(inventory: &Inventory, args: &ExportArgs, charset: Charset) -> u8 {
+/// Writes the sums for Prometheus.
+fn sums(inventory: &Inventory, ask: &PrometheusOptions, path: Option<&Path>, charset: Charset) -> u8 {
+    let text = match prometheus(inventory, ask) {
+        Ok(text) => text,
+        Err(failure) => {
+            print_error(failure.to_string().as_bytes());
+            return FAILED;
+        }
+    };
+    let Some(path) = path else {
+        let mut out = Output::new();
+        out.write(text.as_bytes());
+        return out.finish(NAME);
+    };
+    match replace_public(path, &text) {
+        Ok(()) => DONE,
+        Err(error) => {
+            let path = quoteaf(path.as_os_str().as_encoded_bytes(), charset);
+            print_error(&[b"cannot write ", &path[..], b": ", &reason(&error)].concat());
+            FAILED
+        }
+    }
+}
+
+fn to_stdout(inventory: &Inventory, ask: &ExportOptions, charset: Charset) -> u8 {
     let mut out = Output::new();
-    let exported = export(inventory, &args.ask, &mut |bytes| {
+    let exported = export(inventory, ask, &mut |bytes| {
         out.write(bytes);
         // `finish` reports the cause.
         if out.has_failed() { Err(ErrorKind::Other.into()) } else { Ok(()) }
@@ -64,7 +91,7 @@ fn to_stdout(inventory: &Inventory, args: &ExportArgs, charset: Charset) -> u8 {
     match exported {
         Ok(()) | Err(ExportError::Refused(_)) => out.finish(NAME),
         Err(ExportError::Inventory(failure)) => {
-            let (message, status) = failure_message(&failure, args.ask.below.as_deref(), charset);
+            let (message, status) = failure_message(&failure, ask.below.as_deref(), charset);
             print_error(&message);
             status
         }
@@ -76,7 +103,7 @@ fn to_stdout(inventory: &Inventory, args: &ExportArgs, charset: Charset) -> u8 {
 }
 
 /// Writes a file that appears under its name only when it is complete.
-fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Charset) -> u8 {
+fn to_file(inventory: &Inventory, ask: &ExportOptions, path: &Path, charset: Charset) -> u8 {
     let stop = stop_on_interrupt();
     let mut draft = match Draft::create(path, Existing::Refuse) {
         Ok(draft) => draft,
@@ -85,7 +112,7 @@ fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Chars
             return FAILED;
         }
     };
-    let exported = export(inventory, &args.ask, &mut |bytes| {
+    let exported = export(inventory, ask, &mut |bytes| {
         if stop.load(Ordering::Relaxed) {
             Err(io::Error::from(ErrorKind::Interrupted))
         } else {
@@ -100,7 +127,7 @@ fn to_file(inventory: &Inventory, args: &ExportArgs, path: &Path, charset: Chars
         Err(ExportError::Refused(_)) if stop.load(Ordering::Relaxed) => return INTERRUPTED,
         Err(ExportError::Refused(error)) => draft.cannot_be_written(error).message(charset),
         Err(ExportError::Inventory(failure)) => {
-            let (message, status) = failure_message(&failure, args.ask.below.as_deref(), charset);
+            let (message, status) = failure_message(&failure, ask.below.as_deref(), charset);
             print_error(&message);
             return status;
         }

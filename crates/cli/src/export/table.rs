@@ -10,22 +10,25 @@ pub(crate) enum ExportOption {
     GuardFormulas,
     Below,
     Output,
+    Depth,
+    MaxSeries,
 }
 
 /// The values of `--to`.
-pub(crate) const FORMAT_WORDS: &[&str] = &["jsonl", "csv", "nul", "ncdu", "sql"];
+pub(crate) const FORMAT_WORDS: &[&str] = &["jsonl", "csv", "nul", "ncdu", "sql", "prometheus"];
 
 const WRITTEN: &str = "What is written, and where it goes";
 const ABOUT: &str = "About the program";
 
 /// All options.
 pub(crate) const FLAGS: &[Flag<ExportOption>] = &[
-    long(ExportOption::To, "to", WRITTEN, "the format: `jsonl`, `csv`, `nul`, `ncdu` or `sql`")
+    long(ExportOption::To, "to", WRITTEN, "the format: `jsonl`, `csv`, `nul`, `ncdu`, `sql` or `prometheus`")
         .required("FORMAT", ValueKind::Words(FORMAT_WORDS)),
     both(ExportOption::Output, b'o', "output", WRITTEN, "make the new file FILE instead of writing to standard output")
         .required("FILE", ValueKind::File)
         .more(
-            "The file is called FILE.part until it is complete and on the disk. An existing FILE is not replaced.",
+            "The file is called FILE.part until it is complete and on the disk. An existing FILE is not replaced, except with \
+             `--to prometheus`, which replaces it in one step and lets everybody read it.",
         ),
     long(ExportOption::GuardFormulas, "guard-formulas", WRITTEN, "an apostrophe before names in CSV that begin like a formula")
         .more(
@@ -35,6 +38,11 @@ pub(crate) const FLAGS: &[Flag<ExportOption>] = &[
     long(ExportOption::Below, "below", WRITTEN, "only the directory PATH and everything below it")
         .required("PATH", ValueKind::File)
         .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
+    long(ExportOption::Depth, "depth", WRITTEN, "with `prometheus`, directories down to N levels below a PATH (1)")
+        .required("N", ValueKind::Text),
+    long(ExportOption::MaxSeries, "max-series", WRITTEN, "with `prometheus`, at most N directories and N owners (100)")
+        .required("N", ValueKind::Text)
+        .more("The largest. All others of a depth, and all other owners, are added up as `other`."),
     flag::help(ABOUT),
     flag::version(ABOUT),
 ];
@@ -61,6 +69,10 @@ pub(crate) const EXPORT: Command<ExportOption> = Command {
         ),
         ("fathom export --to nul home.inv >home.paths", "every path, for `xargs -0`"),
         ("fathom export --to sql -o home.sql home.inv", "for `sqlite3 home.db <home.sql`"),
+        (
+            "fathom export --to prometheus -o /var/lib/node_exporter/srv.prom srv.inv",
+            "for the textfile collector",
+        ),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-list", "fathom-query", "fathom-top"],
 };
@@ -78,6 +90,10 @@ const FORMATS: Note = Note {
          ncdu 1 reads no file that has them.",
         "`sql`: the tables of the inventory as statements for SQLite, in one transaction: `sqlite3 new.db <FILE`. Times \
          are in microseconds since 1970.",
+        "`prometheus`: sums in Prometheus's text format, for the textfile collector of node_exporter: allocated and apparent bytes and entries of \
+         everything (`fathom_bytes`), by owner (`fathom_owner_bytes`) and by directory (`fathom_directory_bytes`), each file counted once; directories by \
+         state, errors, the share of complete directories, and when the scan ended and how long it took. Every series has the label `trees`, the \
+         scanned paths. Control characters, and bytes that are not UTF-8, are `\\xNN` in labels.",
     ],
     man_only: true,
 };

@@ -11,12 +11,15 @@ use std::time::Duration;
 
 use fathom_du::exclude;
 use fathom_inventory::estimate::{Budget, Survey};
+use fathom_inventory::history::Retention;
 use fathom_inventory::scan::{Exclusions, Scan};
 use fathom_inventory::store::OptionalColumns;
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::Model;
 
+use super::keep::KeepArgs;
+use super::stream::STANDARD_OUTPUT;
 use super::table::{SCAN, ScanOption};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
 use crate::shared::getent;
@@ -28,6 +31,7 @@ use crate::shared::value::{self, ShowWhen};
 pub(crate) enum ScanAction {
     Scan(Box<ScanArgs>),
     Estimate(Box<EstimateArgs>),
+    Keep(Box<KeepArgs>),
 }
 
 /// The arguments of a scan.
@@ -64,6 +68,9 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
 struct ScanParser {
     scan: Scan,
     output: Option<PathBuf>,
+    keep: Option<PathBuf>,
+    retention: Retention,
+    full: bool,
     resume: bool,
     estimate: Option<Duration>,
     json: bool,
@@ -79,6 +86,9 @@ impl ScanParser {
         Self {
             scan,
             output: None,
+            keep: None,
+            retention: Retention::default(),
+            full: false,
             resume: false,
             estimate: None,
             json: false,
@@ -93,6 +103,7 @@ impl ScanParser {
         if matches!(
             key,
             ScanOption::Output
+                | ScanOption::Keep
                 | ScanOption::Mode
                 | ScanOption::Resume
                 | ScanOption::Since
@@ -110,6 +121,12 @@ impl ScanParser {
         }
         match key {
             ScanOption::Output => self.output = Some(OsString::from_vec(option.into_bytes()).into()),
+            ScanOption::Keep => self.keep = Some(option.path()?),
+            ScanOption::Full => self.full = true,
+            ScanOption::KeepLast => self.retention.last = option.read(value::count)?.get(),
+            ScanOption::KeepDaily => self.retention.daily = option.read(value::count)?.get(),
+            ScanOption::KeepWeekly => self.retention.weekly = option.read(value::count)?.get(),
+            ScanOption::KeepMonthly => self.retention.monthly = option.read(value::count)?.get(),
             ScanOption::Mode => self.scan.mode = Some(mode(option.bytes(), charset)?),
             ScanOption::OneFileSystem => self.scan.one_file_system = true,
             ScanOption::Exclude => self.scan.exclusions.patterns.push(option.into_bytes()),
@@ -154,6 +171,11 @@ impl ScanParser {
             |word: &OsString| CString::new(word.clone().into_vec()).ok().filter(|path| !path.is_empty());
         let roots = operands.iter().map(path).collect::<Option<_>>();
         self.scan.roots = roots.ok_or_else(|| EMPTY_NAME.to_vec())?;
+        if self.keep.is_none() && !self.retention.is_empty() {
+            return Err(
+                b"--keep-last, --keep-daily, --keep-weekly and --keep-monthly go with --keep".to_vec()
+            );
+        }
         match self.estimate {
             Some(time) => self.into_estimate(time),
             None => self.into_scan(),
@@ -188,8 +210,19 @@ impl ScanParser {
         if self.json {
             return Err(b"--json goes with --estimate".to_vec());
         }
-        let output = self.output.filter(|output| output.file_name().is_some());
-        let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
+        if self.keep.is_some() && (self.output.is_some() || self.scan.since.is_some()) {
+            return Err(b"--keep goes with neither -o nor --since: it chooses both".to_vec());
+        }
+        let is_stream = self.output.as_ref().is_some_and(|output| output.as_os_str() == STANDARD_OUTPUT);
+        let output = self.keep.clone().or(self.output.filter(|output| output.file_name().is_some()));
+        let output = output.ok_or_else(|| {
+            b"missing the name of the inventory (-o INVENTORY), or of a store (--keep DIR)".to_vec()
+        })?;
+        if self.resume && is_stream {
+            return Err(
+                b"--resume needs the name of an inventory: '-o -' leaves nothing to go on with".to_vec()
+            );
+        }
         let exclusions = &self.scan.exclusions;
         if self.resume && *exclusions != Exclusions::default() {
             return Err(b"--resume takes no exclusions: they are those of the earlier scan".to_vec());
@@ -198,8 +231,12 @@ impl ScanParser {
             return Err(b"--since goes with neither --ignore-vcs nor --max-depth".to_vec());
         }
         self.scan.options = options(&self.scan);
-        let Self { scan, resume, stats, progress, .. } = self;
-        Ok(ScanAction::Scan(Box::new(ScanArgs { scan, output, resume, stats, progress })))
+        let Self { scan, resume, stats, progress, keep, full, retention, .. } = self;
+        let scan = ScanArgs { scan, output, resume, stats, progress };
+        Ok(match keep {
+            Some(store) => ScanAction::Keep(Box::new(KeepArgs { scan, store, full, retention })),
+            None => ScanAction::Scan(Box::new(scan)),
+        })
     }
 }
 

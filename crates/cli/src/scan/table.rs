@@ -9,6 +9,12 @@ use crate::shared::value::WHEN_WORDS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanOption {
     Output,
+    Keep,
+    Full,
+    KeepLast,
+    KeepDaily,
+    KeepWeekly,
+    KeepMonthly,
     OneFileSystem,
     Mode,
     Exclude,
@@ -40,8 +46,29 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
         .required("INVENTORY", ValueKind::File)
         .more(
             "The directory is called INVENTORY.part until the scan ends. An INVENTORY is complete, or its manifest \
-         says what is missing.",
+         says what is missing. With `-` as INVENTORY, the finished inventory goes to standard output as a tar archive, \
+         unless that is a terminal; the scan makes it in a temporary directory (`TMPDIR`) first, which takes as much \
+         space as the archive.",
         ),
+    long(ScanOption::Keep, "keep", SCANNED, "instead of `-o`: add a dated inventory to the store DIR, from the one before")
+        .required("DIR", ValueKind::File)
+        .more(
+            "DIR is made if it does not exist. The inventory is named by the time, such as `2026-11-26T03-00-00Z.inv`, and made `--since` the \
+             newest one in DIR of the same trees, machine and options whose scan came to its end; where there is none, every directory is \
+             read. With `--resume`, a scan that did not end is gone on with. One run at a time may add to DIR. `fathom history` \
+             lists it, `fathom grew` says what grew.",
+        ),
+    long(ScanOption::Full, "full", SCANNED, "with `--keep`, read every directory, whether it has changed or not")
+        .more("Files that were written to in directories that have not changed have their new sizes only then: see Scanning again."),
+    long(ScanOption::KeepLast, "keep-last", SCANNED, "after the scan, keep the last N inventories in DIR, and remove others")
+        .required("N", ValueKind::Text)
+        .more("What the four of these options keep is never removed, nor is the newest inventory: see fathom-history(1)."),
+    long(ScanOption::KeepDaily, "keep-daily", SCANNED, "keep the newest inventory of each of the last N days that have any")
+        .required("N", ValueKind::Text),
+    long(ScanOption::KeepWeekly, "keep-weekly", SCANNED, "keep the newest inventory of each of the last N weeks")
+        .required("N", ValueKind::Text),
+    long(ScanOption::KeepMonthly, "keep-monthly", SCANNED, "keep the newest inventory of each of the last N months")
+        .required("N", ValueKind::Text),
     long(ScanOption::Mode, "mode", SCANNED, "let others read the inventory: MODE is the octal permission bits of its files (600)")
         .required("MODE", ValueKind::Text)
         .more(
@@ -115,6 +142,7 @@ pub(crate) const SCAN: Command<ScanOption> = Command {
     usage: &[
         "[OPTION]... -o INVENTORY PATH...",
         "[OPTION]... -o INVENTORY --resume [PATH]...",
+        "[OPTION]... --keep DIR PATH...",
         "[OPTION]... --estimate TIME PATH...",
     ],
     about: &[
@@ -140,9 +168,14 @@ pub(crate) const SCAN: Command<ScanOption> = Command {
             "fathom scan --also xattrs,acl -o srv.inv /srv",
             "with the names of extended attributes, and who has an ACL",
         ),
+        ("fathom scan --keep store --keep-daily 14 --keep-weekly 8 /srv", "every night, for `fathom grew`"),
+        (
+            "ssh nas fathom scan -o - /srv | tar -xC srv.inv",
+            "scan there, and keep the inventory here, in a new directory",
+        ),
         ("fathom scan --estimate 30s /srv", "about how much there is, and where"),
     ],
-    see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list"],
+    see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list", "fathom-history", "fathom-grew"],
 };
 
 const INCOMPLETE: Note = Note {

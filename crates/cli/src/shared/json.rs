@@ -33,10 +33,7 @@ impl<'o> JsonObject<'o> {
         write_string(&String::from_utf8_lossy(value), self.out);
         if std::str::from_utf8(value).is_err() {
             self.member(&format!("{name}_bytes"));
-            self.out.push(b'"');
-            let digits = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-            self.out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
-            self.out.push(b'"');
+            write_hex(value, self.out);
         }
     }
 
@@ -57,6 +54,17 @@ impl<'o> JsonObject<'o> {
         self.member(name);
         let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
         self.out.extend_from_slice(format!("[{}]", quoted.join(",")).as_bytes());
+    }
+
+    /// Writes a list of texts. Bytes that are not UTF-8 are replaced; then a member `NAME_bytes` holds
+    /// all bytes of each text in hexadecimal.
+    pub(crate) fn texts(&mut self, name: &str, values: &[Vec<u8>]) {
+        self.member(name);
+        write_list(values, self.out, &|value, out| write_string(&String::from_utf8_lossy(value), out));
+        if values.iter().any(|value| std::str::from_utf8(value).is_err()) {
+            self.member(&format!("{name}_bytes"));
+            write_list(values, self.out, &write_hex);
+        }
     }
 
     /// Writes a number given in thousandths.
@@ -84,6 +92,23 @@ impl<'o> JsonObject<'o> {
         write(&mut JsonObject { out: self.out, is_empty: true });
         self.out.push(b'}');
     }
+}
+
+fn write_list(values: &[Vec<u8>], out: &mut Vec<u8>, write: &dyn Fn(&[u8], &mut Vec<u8>)) {
+    out.push(b'[');
+    for (at, value) in values.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"," } else { b"" });
+        write(value, out);
+    }
+    out.push(b']');
+}
+
+/// Writes bytes as a string of hexadecimal digits.
+fn write_hex(value: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let digits = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    out.extend(digits.map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+    out.push(b'"');
 }
 
 /// Writes a string. In addition to what JSON requires, escapes DEL and the C1 controls, which some
@@ -145,5 +170,13 @@ mod tests {
         let text = written(|object| object.text("path", b"a\xff\0"));
         let expected = "{\"path\":\"a\u{fffd}\\u0000\",\"path_bytes\":\"61ff00\"}\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn lists_of_texts_are_escaped_like_texts() {
+        let text = written(|object| object.texts("paths", &[b"a\"\x1b".to_vec(), b"b".to_vec()]));
+        assert_eq!(text, "{\"paths\":[\"a\\\"\\u001b\",\"b\"]}\n");
+        let text = written(|object| object.texts("paths", &[b"\xff".to_vec(), b"b".to_vec()]));
+        assert_eq!(text, "{\"paths\":[\"\u{fffd}\",\"b\"],\"paths_bytes\":[\"ff\",\"62\"]}\n");
     }
 }

@@ -1,7 +1,7 @@
 //! `fathom top`: from the command line to the exit status.
 
 mod args;
-mod show;
+pub(crate) mod show;
 pub(crate) mod table;
 
 use std::ffi::OsString;

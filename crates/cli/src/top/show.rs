@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 
 use fathom_du::groups::TYPES;
-use fathom_inventory::top::{
-    AGE_LABELS, GroupKey, ReportKind, ReportRow, SIZE_LABELS, UsageReport, UsageSum,
-};
+use fathom_inventory::top::{AGE_LABELS, GroupKey, ReportKind, SIZE_LABELS, UsageReport, UsageSum};
 use fathom_inventory::type_letter;
 use fathom_text::human::BlockSize;
 
@@ -26,7 +24,7 @@ pub(crate) fn text(report: &UsageReport, by: ReportKind, screen: &Screen, out: &
             buffer.push(b'\t');
         }
         buffer.extend_from_slice(format!("{}\t{}.{}%\t", row.sum.entries, share / 10, share % 10).as_bytes());
-        buffer.extend_from_slice(&label(row, screen));
+        buffer.extend_from_slice(&label(row.key, &row.text, screen));
         buffer.push(b'\n');
         out.flush_if_full();
     }
@@ -36,7 +34,7 @@ pub(crate) fn text(report: &UsageReport, by: ReportKind, screen: &Screen, out: &
 pub(crate) fn json(report: &UsageReport, by: ReportKind, complete: bool, out: &mut Output) {
     for row in &report.rows {
         let mut object = JsonObject::new(out.buffer());
-        write_key(row, by, &mut object);
+        write_key(row.key, &row.text, by, &mut object);
         write_sum(&row.sum, &mut object);
         object.per_mille("share", per_mille(&row.sum, &report.total));
         object.end();
@@ -61,11 +59,11 @@ fn per_mille(part: &UsageSum, whole: &UsageSum) -> u64 {
     u64::try_from(share.min(1000)).expect("not above 1000")
 }
 
-fn label<'r>(row: &'r ReportRow, screen: &Screen) -> Cow<'r, [u8]> {
-    match row.key {
-        GroupKey::Path | GroupKey::Extension => screen.name(&row.text).into(),
-        GroupKey::Id(id) if row.text.is_empty() => id.to_string().into_bytes().into(),
-        GroupKey::Id(_) => screen.name(&row.text).into(),
+pub(crate) fn label(key: GroupKey, text: &[u8], screen: &Screen) -> Cow<'static, [u8]> {
+    match key {
+        GroupKey::Path | GroupKey::Extension => screen.name(text).into(),
+        GroupKey::Id(id) if text.is_empty() => id.to_string().into_bytes().into(),
+        GroupKey::Id(_) => screen.name(text).into(),
         GroupKey::NoExtension => b"(none)"[..].into(),
         GroupKey::Directory => b"(directory)"[..].into(),
         GroupKey::Other => b"(other)"[..].into(),
@@ -78,18 +76,18 @@ fn label<'r>(row: &'r ReportRow, screen: &Screen) -> Cow<'r, [u8]> {
 }
 
 /// Writes the members that identify a row.
-fn write_key(row: &ReportRow, by: ReportKind, object: &mut JsonObject<'_>) {
-    if row.key == GroupKey::Path {
-        return object.text("path", &row.text);
+pub(crate) fn write_key(key: GroupKey, text: &[u8], by: ReportKind, object: &mut JsonObject<'_>) {
+    if key == GroupKey::Path {
+        return object.text("path", text);
     }
     object.text("by", by_word(by).as_bytes());
-    match row.key {
-        GroupKey::Path | GroupKey::Extension => object.text("key", &row.text),
+    match key {
+        GroupKey::Path | GroupKey::Extension => object.text("key", text),
         GroupKey::Id(id) => {
-            if row.text.is_empty() {
+            if text.is_empty() {
                 object.null("key")
             } else {
-                object.text("key", &row.text)
+                object.text("key", text)
             }
             object.number("id", id.into());
         }
@@ -100,7 +98,7 @@ fn write_key(row: &ReportRow, by: ReportKind, object: &mut JsonObject<'_>) {
         }
         GroupKey::Other | GroupKey::Unknown => {
             object.null("key");
-            object.flag(if row.key == GroupKey::Other { "other" } else { "unknown" }, true);
+            object.flag(if key == GroupKey::Other { "other" } else { "unknown" }, true);
         }
         GroupKey::Age(place) => object.text("key", class(&AGE_LABELS, place).as_bytes()),
         GroupKey::Size(place) => object.text("key", class(&SIZE_LABELS, place).as_bytes()),

@@ -123,12 +123,12 @@ pub(super) fn fields(old: &InodeInfo, new: &InodeInfo) -> Vec<ChangedField> {
         return fields;
     }
     let is_dir = new.letter == b'd';
-    let differ = |numbers: &[NumericField]| !old.agrees(new, numbers);
-    let mode = |info: &InodeInfo| info.number(NumericField::Mode).map(|mode| mode & 0o7777);
+    let differ = |numbers: &[NumericField]| numbers.iter().any(|number| old.differs_in(new, *number));
+    let modes = old.permissions().zip(new.permissions());
     let others = [
         (ChangedField::Size, !is_dir && differ(&[NumericField::Size])),
         (ChangedField::Mtime, !is_dir && differ(&[NumericField::Mtime, NumericField::MtimeNs])),
-        (ChangedField::Mode, mode(old) != mode(new)),
+        (ChangedField::Mode, modes.is_some_and(|(old, new)| old != new)),
         (ChangedField::Uid, differ(&[NumericField::Uid])),
         (ChangedField::Gid, differ(&[NumericField::Gid])),
         (ChangedField::Attributes, old.differs_in(new, NumericField::Attributes)),
@@ -147,7 +147,7 @@ pub(super) fn has_new_ctime(old: &InodeInfo, new: &InodeInfo) -> bool {
     let is_file = new.letter != b'd' && old.has_inode_of(new);
     is_file
         && old.agrees(new, &[NumericField::Nlink])
-        && !old.agrees(new, &[NumericField::Ctime, NumericField::CtimeNs])
+        && (old.differs_in(new, NumericField::Ctime) || old.differs_in(new, NumericField::CtimeNs))
 }
 
 fn put_some<T>(value: Option<&T>, out: &mut Vec<u8>, put: impl FnOnce(&T, &mut Vec<u8>)) {

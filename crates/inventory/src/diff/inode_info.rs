@@ -79,8 +79,7 @@ impl InodeInfo {
     #[must_use]
     pub fn number(&self, number: NumericField) -> Option<i64> {
         let found = self.numbers[number as usize];
-        let is_there = (number as usize) < NumericField::Btime as usize || found != NEVER;
-        (self.known && is_there).then_some(found)
+        (self.known && found != NEVER).then_some(found)
     }
 
     /// Returns the inode attributes; `None` where they are unknown.
@@ -88,6 +87,12 @@ impl InodeInfo {
     pub fn attributes(&self) -> Option<Attributes> {
         let bits = u8::try_from(self.number(NumericField::Attributes)?).ok()?;
         Attributes::from_bits(bits)
+    }
+
+    /// Returns the permission bits. An imported inventory that has no owners has none either.
+    pub(super) fn permissions(&self) -> Option<i64> {
+        let bits = self.number(NumericField::Mode)? & 0o7777;
+        (bits != 0 || self.number(NumericField::Uid).is_some()).then_some(bits)
     }
 
     /// Returns whether more than the type is known.
@@ -134,7 +139,7 @@ impl InodeInfo {
     /// Returns whether both have the same device and inode number, and the creation times do not
     /// contradict that.
     pub(super) fn has_inode_of(&self, other: &Self) -> bool {
-        self.known
+        self.number(NumericField::Ino).is_some()
             && other.known
             && self.agrees(other, &[NumericField::Dev, NumericField::Ino])
             && self.may_share_btime(other)
@@ -217,8 +222,11 @@ impl InodeColumns {
     pub(super) fn info(&self, row: usize, devices: &DeviceMap) -> InodeInfo {
         let letter = |letters: &TextColumn| letters.get(row).and_then(|letter| letter.first()).copied();
         let mut numbers = [0; NUMBERS];
+        let known = self.numbers[NumericField::Mode as usize].get(row).is_some();
+        // An imported inventory has metadata of which some columns are unknown.
+        let absent = if known { NEVER } else { 0 };
         for (number, column) in numbers.iter_mut().zip(&self.numbers) {
-            *number = column.or_zero()[row];
+            *number = column.get(row).unwrap_or(absent);
         }
         let dev = &mut numbers[NumericField::Dev as usize];
         *dev = devices.get(dev).copied().unwrap_or(*dev);
@@ -234,7 +242,7 @@ impl InodeColumns {
         InodeInfo {
             letter: self.letters.as_ref().map_or(Some(b'd'), letter).unwrap_or(b'U'),
             link: link.unwrap_or_default().to_vec(),
-            known: self.numbers[NumericField::Ino as usize].get(row).is_some(),
+            known,
             numbers,
             xattrs: self.xattrs.get(row).map(<[u8]>::to_vec),
         }

@@ -24,7 +24,7 @@ use std::thread;
 
 use fathom_walk::has_address_space;
 
-use crate::store::{Error, Inventory, OptionalColumns};
+use crate::store::{Inventory, OptionalColumns};
 use crate::top::QueryError;
 use crate::top::span::{self, Span};
 use compare::Comparison;
@@ -33,7 +33,7 @@ use tree::DirTree;
 
 pub use change::{Change, ChangeKind, ChangedField};
 pub use change_table::ChangeTable;
-pub use growth::{DirGrowth, GrowthReport, growth};
+pub use growth::{DirGrowth, GrowthReport, grown, growth};
 pub use inode_info::{InodeInfo, NumericField};
 
 /// The stack size of the thread that reads one of the inventories.
@@ -78,7 +78,10 @@ impl<T> Sides<T> {
     }
 
     /// Calls `work` for both sides, in parallel where a thread can be started.
-    fn both<U: Send>(&self, work: impl Fn(Side, &T) -> Result<U, Error> + Sync) -> Result<Sides<U>, Error>
+    pub(crate) fn both<U: Send, E: Send>(
+        &self,
+        work: impl Fn(Side, &T) -> Result<U, E> + Sync,
+    ) -> Result<Sides<U>, E>
     where
         T: Sync,
     {

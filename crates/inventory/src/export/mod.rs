@@ -7,6 +7,7 @@
 
 mod csv;
 mod ncdu;
+mod prometheus;
 mod records;
 mod sql;
 #[cfg(test)]
@@ -16,6 +17,9 @@ use std::fmt;
 use std::io;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
+
+pub(crate) use ncdu::WRAPPER_NAME as NCDU_WRAPPER_NAME;
+pub use prometheus::{PrometheusOptions, prometheus, replace_public};
 
 use crate::replay::{ReplayEntry, ReplayHeader, ReplayVisitor, replay};
 use crate::store::{DirState, Error, Inventory};

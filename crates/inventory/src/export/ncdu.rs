@@ -15,7 +15,7 @@ use super::{ReplayEntry, ReplayHeader};
 use crate::store::DirState;
 
 /// The name of the directory around everything, where no single directory has everything.
-const WRAPPER_NAME: &[u8] = b"(several trees)";
+pub(crate) const WRAPPER_NAME: &[u8] = b"(several trees)";
 
 #[derive(Default)]
 pub(super) struct NcduFormat {

@@ -7,12 +7,17 @@ use fathom_text::time::Zone;
 use fathom_walk::FileTime;
 
 use super::date::date;
+use super::day::day;
 
 const NSEC_DIGITS: usize = 9;
 const NSEC_PER_SEC: u32 = 1_000_000_000;
 
 /// The description of the valid forms in an error message.
 pub const FORMS: &str = "a time is like 90s, 1h30m (ago), 2026-01-31, '2026-01-31 12:00' or @1769850000";
+
+/// The description of the valid forms where days may have names.
+pub const FORMS_WITH_DAYS: &str =
+    "a time is like today, yesterday, monday, 90s, 7d (ago), 2026-01-31, '2026-01-31 12:00' or @1769850000";
 
 /// A point in time.
 ///
@@ -81,6 +86,37 @@ impl PointInTime {
     /// for a time that does not exist, such as a 30th of February.
     pub fn parse(text: &[u8], now: FileTime, zone: &Zone) -> Result<PointInTime, TimeError> {
         let reading = epoch(text).or_else(|| age(text, now)).or_else(|| date(text, zone));
+        Self::of_reading(reading, text)
+    }
+
+    /// Parses the name of a day, which stands for its first moment in `zone`, or a text that
+    /// [`PointInTime::parse`] accepts. The names are `today`, `yesterday` and those of the days of
+    /// the week, whole or cut to three letters, in any case. A day of the week is the last one
+    /// before today.
+    ///
+    /// # Errors
+    /// The same as for [`PointInTime::parse`].
+    ///
+    /// ```
+    /// use fathom_inventory::filter::PointInTime;
+    /// use fathom_text::time::Zone;
+    /// use fathom_walk::FileTime;
+    ///
+    /// // The second day of 1970, a Friday.
+    /// let now = FileTime { sec: 100_000, nsec: 0 };
+    /// let parsed = |text: &[u8]| PointInTime::parse_with_days(text, now, &Zone::UTC);
+    /// assert_eq!(parsed(b"Thursday").map(|time| time.stamp().sec), Ok(0));
+    /// assert_eq!(parsed(b"fri").map(|time| time.stamp().sec), Ok(-6 * 86_400));
+    /// assert_eq!(parsed(b"1970-01-02"), parsed(b"today"));
+    /// ```
+    pub fn parse_with_days(text: &[u8], now: FileTime, zone: &Zone) -> Result<PointInTime, TimeError> {
+        match day(text, now, zone) {
+            None => Self::parse(text, now, zone),
+            reading => Self::of_reading(reading, text),
+        }
+    }
+
+    fn of_reading(reading: ParsedTime, text: &[u8]) -> Result<PointInTime, TimeError> {
         match reading {
             None => Err(TimeError::NotATime(text.to_vec())),
             Some(None) => Err(TimeError::Impossible(text.to_vec())),

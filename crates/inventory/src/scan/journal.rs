@@ -23,7 +23,7 @@ use crate::store::{
 };
 
 /// The name of the journal in the directory of the inventory.
-const NAME: &str = "journal.json";
+pub(super) const NAME: &str = "journal.json";
 /// The name of the journal until it is synced.
 pub(super) const NEW: &str = "journal.new";
 /// Most bytes of a journal. A directory on the stack takes less than a kilobyte.

@@ -44,6 +44,8 @@ use visitor::{RowVisitor, WrittenNames};
 
 /// The options in a manifest that say what was excluded, from [`Scan::options`].
 pub const EXCLUSION_OPTIONS: [&str; 3] = ["exclude", "ignore-vcs", "max-depth"];
+/// The files of a scan that the manifest does not list.
+pub(crate) const SCAN_FILES: [&str; 3] = [lock::NAME, journal::NAME, journal::NEW];
 /// Entries between two checkpoints: a few seconds of work on a disk.
 const CHECKPOINT_ENTRIES: u64 = 1_000_000;
 
@@ -219,6 +221,16 @@ pub fn resume(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<Sc
         }
         PartState::Journal(journal) => resume_scan(scan, *journal, part, observer),
     }
+}
+
+/// Returns whether the scan into `directory` can be resumed.
+pub(crate) fn has_journal(directory: &Path) -> bool {
+    Journal::is_in(directory)
+}
+
+/// Returns the roots of the scan that was making `directory`, if its journal can be read.
+pub(crate) fn journal_roots(directory: &Path) -> Option<Vec<Vec<u8>>> {
+    Journal::read(directory).ok().map(|journal| journal.roots)
 }
 
 /// The earlier inventory; `None` without `--since`.
@@ -407,7 +419,13 @@ pub(crate) fn seconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
-pub(crate) fn host() -> String {
+/// Returns the name of this machine, as manifests have it.
+///
+/// ```
+/// assert!(!fathom_inventory::scan::host().is_empty());
+/// ```
+#[must_use]
+pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

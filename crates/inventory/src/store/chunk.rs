@@ -13,6 +13,33 @@ const NEVER: i64 = i64::MIN;
 /// Marks a missing value of [`EntryRow::attributes`].
 const UNREPORTED: u8 = u8::MAX;
 
+/// Columns in which a row has no value although it has metadata: what the program did not write from
+/// whose output an inventory was imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MissingColumns(u16);
+
+impl MissingColumns {
+    pub(crate) const INO: Self = Self(1);
+    pub(crate) const UID: Self = Self(1 << 1);
+    pub(crate) const GID: Self = Self(1 << 2);
+    pub(crate) const NLINK: Self = Self(1 << 3);
+    pub(crate) const SIZE: Self = Self(1 << 4);
+    pub(crate) const BLOCKS: Self = Self(1 << 5);
+    pub(crate) const ATIME: Self = Self(1 << 6);
+    pub(crate) const MTIME: Self = Self(1 << 7);
+    pub(crate) const CTIME: Self = Self(1 << 8);
+    /// The columns of the times, in the order of [`EntryRow::micros`].
+    pub(crate) const TIMES: [Self; 3] = [Self::ATIME, Self::MTIME, Self::CTIME];
+
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 /// The metadata of an entry, as the tables have it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct EntryRow {
@@ -35,6 +62,8 @@ pub(crate) struct EntryRow {
     /// The error because of which there is no metadata; 0 if there is.
     pub(crate) errno: u16,
     attributes: u8,
+    #[serde(default)]
+    pub(crate) missing: MissingColumns,
     #[serde(skip)]
     pub(crate) file_type: FileType,
 }
@@ -65,8 +94,30 @@ impl EntryRow {
             link_len: 0,
             errno,
             attributes: known.attributes.map_or(UNREPORTED, Attributes::bits),
+            missing: MissingColumns::default(),
             file_type,
         }
+    }
+
+    /// Returns the row without values in these columns.
+    pub(crate) fn without(mut self, missing: MissingColumns) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// Returns whether the row has a value in these columns.
+    pub(crate) fn has(&self, columns: MissingColumns) -> bool {
+        self.errno == 0 && !self.missing.contains(columns)
+    }
+
+    /// Returns the time of the last modification, in microseconds since 1970.
+    pub(crate) fn mtime(&self) -> Option<i64> {
+        self.has(MissingColumns::MTIME).then_some(self.micros[1])
+    }
+
+    /// Returns the time of the last change, in microseconds since 1970.
+    pub(crate) fn ctime(&self) -> Option<i64> {
+        self.has(MissingColumns::CTIME).then_some(self.micros[2])
     }
 
     /// Returns the attributes, if the filesystem reported any.
@@ -126,8 +177,8 @@ impl EntryTotals {
         if row.errno == 0 {
             self.size = self.size.saturating_add(row.size);
             self.blocks = self.blocks.saturating_add(row.blocks);
-            self.max_mtime = self.max_mtime.max(Some(row.micros[1]));
-            self.max_ctime = self.max_ctime.max(Some(row.micros[2]));
+            self.max_mtime = self.max_mtime.max(row.mtime());
+            self.max_ctime = self.max_ctime.max(row.ctime());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The table `entries`: a row for each entry that is not a directory, with the number of its
 //! directory in `dirs`.
 
-use super::chunk::{EntryRow, RowChunk};
+use super::chunk::{EntryRow, MissingColumns, RowChunk};
 use super::column::{
     BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
 };
@@ -10,6 +10,9 @@ use super::parquet_writer::TableBuffer;
 use super::text::{extension, to_text};
 use crate::entry::type_letter;
 use fathom_walk::Attributes;
+
+/// The column with the numbers of the directories.
+pub(crate) const DIR_ID: &str = "dir_id";
 
 /// The buffered rows of a row group.
 #[derive(Default)]
@@ -93,19 +96,18 @@ pub(crate) const META: [ColumnSpec; META_COLUMNS] = [
 
 impl MetaBuffer {
     pub(crate) fn push(&mut self, row: Option<&EntryRow>, optional_values: Option<&OptionalValues<'_>>) {
+        let known = |column: MissingColumns| row.filter(|row| row.has(column));
         self.dev.push_option(row.map(|row| row.dev.cast_signed()));
-        self.ino.push_option(row.map(|row| row.ino.cast_signed()));
+        self.ino.push_option(known(MissingColumns::INO).map(|row| row.ino.cast_signed()));
         self.mode.push_option(row.map(|row| row.mode.cast_signed()));
-        self.uid.push_option(row.map(|row| row.uid.cast_signed()));
-        self.gid.push_option(row.map(|row| row.gid.cast_signed()));
-        self.nlink.push_option(row.map(|row| row.nlink.cast_signed()));
-        self.size.push_option(row.map(|row| row.size));
-        self.blocks.push_option(row.map(|row| row.blocks.cast_signed()));
-        for (time, column) in self.micros.iter_mut().enumerate() {
-            column.push_option(row.map(|row| row.micros[time]));
-        }
-        for (time, column) in self.nanos.iter_mut().enumerate() {
-            column.push_option(row.map(|row| i32::from(row.nanos[time])));
+        self.uid.push_option(known(MissingColumns::UID).map(|row| row.uid.cast_signed()));
+        self.gid.push_option(known(MissingColumns::GID).map(|row| row.gid.cast_signed()));
+        self.nlink.push_option(known(MissingColumns::NLINK).map(|row| row.nlink.cast_signed()));
+        self.size.push_option(known(MissingColumns::SIZE).map(|row| row.size));
+        self.blocks.push_option(known(MissingColumns::BLOCKS).map(|row| row.blocks.cast_signed()));
+        for (at, time) in MissingColumns::TIMES.into_iter().enumerate() {
+            self.micros[at].push_option(known(time).map(|row| row.micros[at]));
+            self.nanos[at].push_option(known(time).map(|row| i32::from(row.nanos[at])));
         }
         self.btime.push_option(row.and_then(EntryRow::btime));
         let mut text = [0; Attributes::TEXT_BYTES_MAX];
@@ -145,8 +147,7 @@ impl MetaBuffer {
 
 impl TableBuffer for EntriesBuffer {
     const SPECS: &'static [ColumnSpec] = &{
-        let mut specs =
-            [ColumnSpec::new("dir_id", ColumnKind::Int64, ColumnEncoding::Delta); META_COLUMNS + 8];
+        let mut specs = [ColumnSpec::new(DIR_ID, ColumnKind::Int64, ColumnEncoding::Delta); META_COLUMNS + 8];
         specs[1] = ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front);
         specs[2] = ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable();
         specs[3] = ColumnSpec::new("ext", ColumnKind::Text, ColumnEncoding::Dictionary).nullable();

@@ -17,6 +17,8 @@ pub enum Op {
     Write,
     /// Giving the inventory its final name.
     Rename,
+    /// Removing an inventory.
+    Remove,
     /// Taking the lock.
     Lock,
     /// Reading or decoding a file.
@@ -74,6 +76,7 @@ impl fmt::Display for Error {
             Op::Create => "create",
             Op::Write => "write",
             Op::Rename => "rename",
+            Op::Remove => "remove",
             Op::Lock => "lock",
             Op::Read => "read",
             Op::Walk => "scan into",

@@ -27,6 +27,7 @@ const LATE_IN_YEAR_SEC: i64 = 253_370_678_400;
 /// // 1970-01-01 01:00 local time is the epoch.
 /// assert_eq!(zone.to_universal(3600), 0);
 /// assert_eq!(Zone::UTC.to_universal(3600), 3600);
+/// assert_eq!(zone.to_local(0), 3600);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Zone(ZoneRules);
@@ -127,6 +128,13 @@ impl Zone {
         let after = local_sec.saturating_sub(offset(local_sec.saturating_add(DAY_SEC)));
         let shows = |sec: i64| sec.saturating_add(offset(sec)) == local_sec;
         if !shows(before) && shows(after) { after } else { before }
+    }
+
+    /// Converts seconds since the epoch to local time, in seconds since 1970-01-01 00:00. Results
+    /// saturate at the ends of the range.
+    #[must_use]
+    pub fn to_local(&self, sec: i64) -> i64 {
+        sec.saturating_add(self.at(sec).offset_sec.into())
     }
 
     /// Returns the offset and the abbreviation `sec` seconds after the epoch.

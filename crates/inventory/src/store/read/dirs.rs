@@ -101,7 +101,9 @@ impl DirColumns {
             depth: narrow(&self.depth)?,
             name: self.names[1].get(row).or(self.names[0].get(row)).unwrap_or_default(),
             path: self.paths.get(row),
-            meta: meta.as_ref().map(|meta| EntryRow::new(FileType::Directory, Ok(meta))),
+            meta: meta
+                .as_ref()
+                .map(|meta| EntryRow::new(FileType::Directory, Ok(meta)).without(self.metas.missing(row))),
             optional_values: self.metas.optional_values(row),
             own: sums(&self.own, row),
             below: sums(&self.below, row),

@@ -7,6 +7,7 @@ use parquet::errors::Result;
 
 use super::group::RowGroup;
 use super::values::{NumberColumn, TextColumn};
+use crate::store::chunk::MissingColumns;
 use crate::store::optional::{OptionalColumns, OptionalValues};
 
 const NUMBERS: [&str; 8] = ["dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks"];
@@ -68,6 +69,13 @@ impl MetaColumns {
         })
     }
 
+    /// Returns the columns in which a row with metadata has no value. All columns must have been
+    /// loaded.
+    pub(crate) fn missing(&self, row: usize) -> MissingColumns {
+        let value = |column: &Option<NumberColumn>| column.as_ref().and_then(|column| column.get(row));
+        missing(self.numbers.each_ref().map(value), self.micros.each_ref().map(value))
+    }
+
     /// Returns the metadata of a row, if it is known. Values of columns that have not been loaded
     /// are 0.
     pub(crate) fn get(&self, row: usize) -> Option<Meta> {
@@ -106,6 +114,16 @@ impl MetaColumns {
             fields: known.fold(Fields::ALL, |all, (field, _)| all.union(field)),
         })
     }
+}
+
+/// Returns the columns that have no value in a row, given the values of [`NUMBERS`] and of the times.
+fn missing(numbers: [Option<i64>; 8], times: [Option<i64>; 3]) -> MissingColumns {
+    use MissingColumns as Missing;
+    let columns = [Missing::INO, Missing::UID, Missing::GID, Missing::NLINK, Missing::SIZE, Missing::BLOCKS];
+    let [_, ino, _, uid, gid, nlink, size, blocks] = numbers;
+    let pairs = [ino, uid, gid, nlink, size, blocks].into_iter().zip(columns);
+    let absent = pairs.chain(times.into_iter().zip(Missing::TIMES)).filter(|(value, _)| value.is_none());
+    absent.fold(Missing::default(), |all, (_, column)| all.union(column))
 }
 
 /// Returns the timestamp for microseconds since 1970 and the nanoseconds beyond.

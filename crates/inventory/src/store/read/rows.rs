@@ -10,7 +10,7 @@ use super::group::RowGroup;
 use super::metas::MetaColumns;
 use super::values::{NumberColumn, TextColumn};
 use crate::entry::type_of;
-use crate::store::chunk::{EntryRow, RowChunk};
+use crate::store::chunk::{EntryRow, MissingColumns, RowChunk};
 
 /// The end of the range of error numbers (`MAX_ERRNO` in the kernel's err.h, plus one).
 const ERRNO_END: i64 = 4096;
@@ -55,7 +55,10 @@ impl EntryColumns {
 
     fn row(&self, row: usize) -> EntryRow {
         let file_type = self.file_type.get(row).map_or(fathom_walk::FileType::Unknown, type_of);
-        EntryRow::new(file_type, self.metas.get(row).as_ref().ok_or_else(|| errno_of(self.errno.get(row))))
+        let meta = self.metas.get(row);
+        let missing = if meta.is_some() { self.metas.missing(row) } else { MissingColumns::default() };
+        let meta = meta.as_ref().ok_or_else(|| errno_of(self.errno.get(row)));
+        EntryRow::new(file_type, meta).without(missing)
     }
 }
 

@@ -1,0 +1,110 @@
+//! `fathom grew`: from the command line to the exit status.
+
+mod args;
+mod measure;
+mod show;
+pub(crate) mod table;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use fathom_inventory::diff::Sides;
+use fathom_inventory::history::{History, baseline, newest};
+use fathom_inventory::store::Inventory;
+use fathom_text::quote::{Charset, quoteaf};
+
+use self::args::{GrewArgs, GrewSource};
+use self::measure::GrowthMeasure;
+use crate::shared::cmdline::exit::{FAILED, MISUSED};
+use crate::shared::inventory::gaps;
+use crate::shared::locale;
+use crate::shared::output::{self, Output};
+use crate::shared::screen::Screen;
+use crate::shared::value::ShowWhen;
+
+const NAME: &str = table::GREW.name;
+
+/// Runs the command with the arguments `words`. Returns the exit status.
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    fathom_io::sys::keep_freed_memory();
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(&args, charset).unwrap_or_else(|(message, status)| {
+            print_error(&message);
+            status
+        }),
+        Err(end) => end.answer(&table::GREW),
+    }
+}
+
+fn print_error(message: &[u8]) {
+    output::print_error(NAME, message);
+}
+
+/// A message and the exit status.
+type GrewFailure = (Vec<u8>, u8);
+
+fn failed(error: impl std::error::Error) -> GrewFailure {
+    (error.to_string().into_bytes(), FAILED)
+}
+
+fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
+    let paths = match &args.source {
+        GrewSource::Inventories(paths) => paths.clone(),
+        GrewSource::Store { directory, moment } => choose(directory, *moment, charset)?,
+    };
+    let (old, new) =
+        (Inventory::open(&paths.old).map_err(failed)?, Inventory::open(&paths.new).map_err(failed)?);
+    let inventories = Sides { old: &old, new: &new };
+    for (inventory, path) in [(&old, &paths.old), (&new, &paths.new)] {
+        let found = &inventory.manifest().completeness;
+        if !found.is_complete() {
+            print_error(&[b"warning: ", &quoted(path, charset)[..], gaps(found).as_bytes()].concat());
+        }
+    }
+    if let Some(since) = new.manifest().since.as_ref().filter(|since| since.directories > 0) {
+        let directories = since.directories;
+        let what = "had not changed and were not read: files in them that were written to have their former sizes \
+                    (scan --keep --full reads them)";
+        print_error(format!("{directories} directories {what}").as_bytes());
+    }
+    let measure = GrowthMeasure::of(&inventories, args.by, args.lines).map_err(failed)?;
+    for root in measure.unmatched.iter().take(3) {
+        print_error(
+            &[b"warning: only one inventory has ", &quoteaf(root, charset)[..], b": it is not compared"]
+                .concat(),
+        );
+    }
+    if let Err(why) = &measure.space {
+        print_error(format!("the days until the filesystem is full are not known: {why}").as_bytes());
+    }
+    let mut out = Output::new();
+    if args.json {
+        show::json(&measure, &paths, &mut out);
+    } else {
+        show::text(&measure, &Screen::new(ShowWhen::Never, charset), &mut out);
+    }
+    Ok(out.finish(NAME))
+}
+
+fn quoted(path: &Path, charset: Charset) -> Vec<u8> {
+    quoteaf(path.as_os_str().as_encoded_bytes(), charset)
+}
+
+/// Chooses two inventories of a store.
+fn choose(store: &Path, moment: Option<i64>, charset: Charset) -> Result<Sides<PathBuf>, GrewFailure> {
+    let misused = |error: fathom_inventory::store::Error| (error.to_string().into_bytes(), MISUSED);
+    let snapshots = History::open(store).and_then(|history| history.snapshots()).map_err(misused)?;
+    let lacks = |what: &[u8]| ([&quoted(store, charset)[..], what].concat(), MISUSED);
+    let newest = newest(&snapshots).ok_or_else(|| {
+        lacks(b" has no inventory whose scan came to its end: fathom scan --keep makes them")
+    })?;
+    let baseline = baseline(&snapshots, newest, moment).ok_or_else(|| {
+        lacks(b" has only one inventory of these trees: there is nothing to compare it with")
+    })?;
+    if baseline.is_younger {
+        let what = b" has no inventory that old: compared with the oldest one";
+        print_error(&[&quoted(store, charset)[..], what].concat());
+    }
+    Ok(Sides { old: baseline.snapshot.path.clone(), new: newest.path.clone() })
+}

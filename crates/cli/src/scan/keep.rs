@@ -1,0 +1,72 @@
+//! `fathom scan --keep`: makes an inventory in a store of dated ones, from the one before, and
+//! removes those that no rule keeps.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_inventory::history::{History, Retention, earlier, unfinished};
+use fathom_inventory::store::Error;
+use fathom_text::quote::{Charset, quoteaf};
+
+use super::args::ScanArgs;
+use super::print_error;
+use crate::history::prune;
+use crate::shared::cmdline::exit::{DONE, FAILED, MISUSED};
+
+/// The arguments of a scan into a store.
+#[derive(Debug)]
+pub(crate) struct KeepArgs {
+    /// The scan. Its output and the earlier inventory are chosen in the store.
+    pub(crate) scan: ScanArgs,
+    pub(crate) store: PathBuf,
+    /// Whether every directory is read.
+    pub(crate) full: bool,
+    pub(crate) retention: Retention,
+}
+
+/// Runs the scan. Returns the exit status.
+pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
+    let begun = History::create(&args.store).and_then(|history| {
+        let lock = history.lock(&mut print_error)?;
+        Ok((history, lock))
+    });
+    let ended = begun.and_then(|(history, lock)| {
+        let status = run_locked(args, &history, charset)?;
+        lock.release()?;
+        Ok(status)
+    });
+    ended.unwrap_or_else(|error| {
+        print_error(error.to_string().as_bytes());
+        MISUSED
+    })
+}
+
+fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8, Error> {
+    let KeepArgs { scan: mut args, full, retention, .. } = args;
+    let snapshots = history.snapshots()?;
+    match unfinished(&snapshots).filter(|_| args.resume) {
+        Some(snapshot) => args.output = snapshot.final_path(),
+        None => {
+            args.output = history.free_path(now());
+            let earlier = earlier(&snapshots, &args.scan).filter(|_| !full);
+            args.scan.since = earlier.map(|snapshot| snapshot.path.clone());
+            if args.scan.since.is_none() && !full {
+                let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
+                let why = b" has no inventory of the same trees and options to continue from: every directory is read";
+                print_error(&[&store[..], why].concat());
+            }
+        }
+    }
+    let status = super::make(args, charset);
+    if retention.is_empty() || ![DONE, FAILED].contains(&status) {
+        return Ok(status);
+    }
+    let has_pruned = prune::run(history, &retention, &mut |_| (), &mut print_error)?;
+    Ok(if has_pruned { status } else { FAILED })
+}
+
+/// Returns the current time in seconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

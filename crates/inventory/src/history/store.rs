@@ -1,0 +1,189 @@
+//! The directory of a store: its lock, and the inventories in it.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::name;
+use crate::scan::{Lock, has_journal};
+use crate::store::{Error, Manifest, Op};
+
+/// A store of dated inventories.
+///
+/// ```
+/// use fathom_inventory::history::{History, newest};
+/// use fathom_inventory::scan::{Scan, scan};
+///
+/// let temp = tempfile::tempdir()?;
+/// let history = History::create(&temp.path().join("store"))?;
+/// let lock = history.lock(&mut |_warning| ())?;
+/// let out = history.free_path(1_795_705_200);
+/// assert!(out.ends_with("2026-11-26T15-00-00Z.inv"));
+/// scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let kept = history.snapshots()?;
+/// assert_eq!(newest(&kept).map(|snapshot| &snapshot.path), Some(&out));
+/// lock.release()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct History {
+    directory: PathBuf,
+}
+
+/// The lock of a store, which keeps other processes from adding inventories to it and from removing
+/// some. It is released however the process ends.
+#[derive(Debug)]
+pub struct HistoryLock {
+    lock: Lock,
+    directory: PathBuf,
+}
+
+impl HistoryLock {
+    /// Releases the lock and removes its file.
+    ///
+    /// # Errors
+    /// If the file cannot be removed.
+    pub fn release(self) -> Result<(), Error> {
+        self.lock.remove(&self.directory)
+    }
+}
+
+/// A dated inventory.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The path of its directory.
+    pub path: PathBuf,
+    /// The time of its name, at which its scan began, in seconds since 1970.
+    pub time: i64,
+    /// How far its scan came.
+    pub state: SnapshotState,
+}
+
+/// How far a scan came.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SnapshotState {
+    /// It came to its end. Some directories may still be missing, as its completeness says.
+    Ended(Box<Manifest>),
+    /// It was stopped. The inventory has what was found until then.
+    Stopped(Box<Manifest>),
+    /// It is running, or was killed and can be resumed.
+    Unfinished,
+    /// The manifest cannot be read.
+    Unreadable(Error),
+}
+
+impl Snapshot {
+    /// Returns the manifest, unless the scan is unfinished or the manifest cannot be read.
+    #[must_use]
+    pub fn manifest(&self) -> Option<&Manifest> {
+        match &self.state {
+            SnapshotState::Ended(manifest) | SnapshotState::Stopped(manifest) => Some(manifest),
+            SnapshotState::Unfinished | SnapshotState::Unreadable(_) => None,
+        }
+    }
+
+    /// Returns the manifest if the scan came to its end.
+    #[must_use]
+    pub fn ended(&self) -> Option<&Manifest> {
+        match &self.state {
+            SnapshotState::Ended(manifest) => Some(manifest),
+            _ => None,
+        }
+    }
+
+    /// Returns the path without `.part`, which is that of the inventory once its scan has ended.
+    #[must_use]
+    pub fn final_path(&self) -> PathBuf {
+        match self.state {
+            SnapshotState::Unfinished => self.path.with_extension(""),
+            _ => self.path.clone(),
+        }
+    }
+}
+
+impl History {
+    /// Opens the store in an existing directory.
+    ///
+    /// # Errors
+    /// If there is no such directory.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
+        let failed = |error: std::io::Error| Error::new(Op::Read, directory, error);
+        fs::read_dir(directory).map_err(failed)?;
+        Ok(Self { directory: directory.to_owned() })
+    }
+
+    /// Opens the store in `directory`, which is created if it does not exist. A new directory can be
+    /// read by its owner only.
+    ///
+    /// # Errors
+    /// If the directory cannot be created.
+    pub fn create(directory: &Path) -> Result<Self, Error> {
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        created.map_err(|error| Error::new(Op::Create, directory, error))?;
+        Ok(Self { directory: directory.to_owned() })
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Takes the lock. `warn` is called with a warning if the filesystem has no locks.
+    ///
+    /// # Errors
+    /// If another process has the lock.
+    pub fn lock(&self, warn: &mut dyn FnMut(&[u8])) -> Result<HistoryLock, Error> {
+        let lock = Lock::take(&self.directory, warn)?;
+        Ok(HistoryLock { lock, directory: self.directory.clone() })
+    }
+
+    /// Returns the path of a new inventory whose scan begins at the time `now`, in seconds since
+    /// 1970. If there is one of that second, it is named by the next second that has none.
+    #[must_use]
+    pub fn free_path(&self, now: i64) -> PathBuf {
+        let taken = |path: &Path| path.symlink_metadata().is_ok();
+        let paths = (now..).map(|sec| self.directory.join(name::of_time(sec)));
+        let mut free = paths.filter(|path| !taken(path) && !taken(&crate::scan::part_path(path)));
+        free.next().expect("the range of seconds has no end")
+    }
+
+    /// Returns the inventories of the store, the oldest first.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>, Error> {
+        let failed = |error: std::io::Error| Error::new(Op::Read, &self.directory, error);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Some((time, is_part)) = name::time_of(&entry.file_name()) else { continue };
+            if entry.file_type().map_err(failed)?.is_dir() {
+                let path = entry.path();
+                let state = if is_part { SnapshotState::Unfinished } else { state(&path) };
+                found.push(Snapshot { path, time, state });
+            }
+        }
+        found.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(found)
+    }
+}
+
+/// Reads the state of an inventory that has its final name.
+fn state(path: &Path) -> SnapshotState {
+    match Manifest::read(path) {
+        Err(error) => SnapshotState::Unreadable(error),
+        Ok(manifest) if manifest.completeness.stopped.is_some() => SnapshotState::Stopped(Box::new(manifest)),
+        Ok(manifest) => SnapshotState::Ended(Box::new(manifest)),
+    }
+}
+
+/// Returns whether the scan of a snapshot can be resumed.
+pub(super) fn is_resumable(snapshot: &Snapshot) -> bool {
+    match &snapshot.state {
+        SnapshotState::Unfinished => true,
+        SnapshotState::Stopped(_) => has_journal(&snapshot.path),
+        _ => false,
+    }
+}

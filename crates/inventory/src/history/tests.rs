@@ -1,0 +1,259 @@
+//! Tests of stores of real inventories, of a few files each.
+
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use fathom_text::time::Zone;
+use proptest::prelude::*;
+
+use super::*;
+use crate::scan::{Scan, scan};
+use crate::store::Manifest;
+
+const DAY: i64 = 86_400;
+const FIRST: i64 = 1_790_000_000;
+
+/// A store, and trees that can be scanned into it.
+struct Site {
+    top: tempfile::TempDir,
+    history: History,
+}
+
+impl Site {
+    fn new() -> Self {
+        let top = tempfile::tempdir().unwrap();
+        for tree in ["a", "b"] {
+            fs::create_dir_all(top.path().join(tree).join("inner")).unwrap();
+            fs::write(top.path().join(tree).join("file"), tree).unwrap();
+            fs::write(top.path().join(tree).join("inner/file"), tree).unwrap();
+        }
+        let history = History::create(&top.path().join("deep/store")).unwrap();
+        Self { top, history }
+    }
+
+    fn scan_of(&self, tree: &str) -> Scan {
+        let root = CString::new(self.top.path().join(tree).as_os_str().as_bytes()).unwrap();
+        Scan { roots: vec![root], ..Scan::default() }
+    }
+
+    /// Scans a tree at a time. A scan that is stopped has a deadline that is over at once, and may
+    /// not read its second directory before.
+    fn keep(&self, tree: &str, time: i64, stopped: bool) -> PathBuf {
+        let deadline = stopped.then_some(std::time::Duration::ZERO);
+        let out = self.history.free_path(time);
+        let rate = stopped.then_some(1);
+        let outcome = scan(&Scan { deadline, rate, ..self.scan_of(tree) }, &out, &mut ()).unwrap();
+        assert_eq!(outcome.manifest.completeness.stopped.is_some(), stopped);
+        out
+    }
+
+    /// Makes a copy of an inventory under the name of a time.
+    fn copy(&self, from: &Path, time: i64) -> PathBuf {
+        let to = self.history.free_path(time);
+        fs::create_dir(&to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let name = entry.unwrap().file_name();
+            fs::hard_link(from.join(&name), to.join(&name)).unwrap();
+        }
+        to
+    }
+
+    fn prune(&self, retention: &Retention) -> Vec<PathBuf> {
+        let plan = plan(self.history.snapshots().unwrap(), retention, &Zone::UTC);
+        plan.removed.iter().for_each(|snapshot| remove(snapshot).unwrap());
+        plan.removed.into_iter().map(|snapshot| snapshot.path).collect()
+    }
+}
+
+#[test]
+fn scans_of_one_second_have_names_of_their_own() {
+    let site = Site::new();
+    let paths = [site.keep("a", FIRST, false), site.keep("a", FIRST, false), site.keep("b", FIRST, false)];
+    let names = paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+    assert_eq!(names, ["2026-09-21T14-13-20Z.inv", "2026-09-21T14-13-21Z.inv", "2026-09-21T14-13-22Z.inv"]);
+    // An unfinished scan takes a name as well.
+    fs::create_dir(site.history.directory().join("2026-09-21T14-13-23Z.inv.part")).unwrap();
+    assert!(site.history.free_path(FIRST).ends_with("2026-09-21T14-13-24Z.inv"));
+}
+
+#[test]
+fn a_scan_continues_from_the_newest_of_the_same_trees_that_ended() {
+    let site = Site::new();
+    let chosen = |scan: &Scan| {
+        let snapshots = site.history.snapshots().unwrap();
+        earlier(&snapshots, scan).map(|snapshot| snapshot.path.clone())
+    };
+    let (a, b) = (site.scan_of("a"), site.scan_of("b"));
+    assert_eq!(chosen(&a), None);
+    let first = site.keep("a", FIRST, false);
+    site.keep("b", FIRST + DAY, false);
+    assert_eq!(chosen(&a), Some(first.clone()));
+    let stopped = site.keep("a", FIRST + 2 * DAY, true);
+    assert_eq!(chosen(&a), Some(first));
+    assert_eq!(unfinished(&site.history.snapshots().unwrap()).map(|one| &one.path), Some(&stopped));
+    let second = site.keep("a", FIRST + 3 * DAY, false);
+    assert_eq!(chosen(&a), Some(second));
+    assert!(unfinished(&site.history.snapshots().unwrap()).is_none());
+    // Other options give other entries.
+    let mut other = a.clone();
+    other.exclusions.max_depth = Some(3);
+    assert_eq!(chosen(&other), None);
+    other = a.clone();
+    other.options.insert("exclude".to_owned(), "*.o".to_owned());
+    assert_eq!(chosen(&other), None);
+    other = a.clone();
+    other.optional_columns = "acl".parse().unwrap();
+    assert_eq!(chosen(&other), None);
+    assert!(
+        chosen(&b).is_some()
+            && chosen(&Scan { roots: [a.roots, b.roots].concat(), ..Scan::default() }).is_none()
+    );
+}
+
+#[test]
+fn the_baseline_is_not_younger_than_the_moment_if_one_is_that_old() {
+    let site = Site::new();
+    let first = site.keep("a", FIRST, false);
+    let times = [1, 2, 5].map(|day| FIRST + day * DAY);
+    let paths = times.map(|time| site.copy(&first, time));
+    site.keep("b", FIRST + 4 * DAY, false);
+    let snapshots = site.history.snapshots().unwrap();
+    let newest = newest(&snapshots).unwrap();
+    assert_eq!(newest.path, paths[2]);
+    let chosen = |moment: Option<i64>| {
+        let found = baseline(&snapshots, newest, moment).unwrap();
+        (found.snapshot.path.clone(), found.is_younger)
+    };
+    assert_eq!(chosen(None), (paths[1].clone(), false));
+    assert_eq!(chosen(Some(FIRST + 2 * DAY)), (paths[1].clone(), false));
+    assert_eq!(chosen(Some(FIRST + 2 * DAY - 1)), (paths[0].clone(), false));
+    assert_eq!(chosen(Some(FIRST)), (first.clone(), false));
+    assert_eq!(chosen(Some(FIRST - 1)), (first, true));
+    let oldest = &snapshots[0];
+    assert!(baseline(&snapshots, oldest, None).is_none());
+}
+
+#[test]
+fn what_is_no_dated_inventory_is_neither_listed_nor_removed() {
+    let site = Site::new();
+    let at = |name: &str| site.history.directory().join(name);
+    let first = site.keep("a", FIRST, false);
+    let second = site.copy(&first, FIRST + DAY);
+    let third = site.copy(&first, FIRST + 2 * DAY);
+    scan(&site.scan_of("a"), &at("home.inv"), &mut ()).unwrap();
+    fs::write(at("2026-09-01T00-00-00Z.inv"), "a file").unwrap();
+    std::os::unix::fs::symlink(&third, at("2026-09-02T00-00-00Z.inv")).unwrap();
+    fs::create_dir(at("2026-09-03T00-00-00Z.inv")).unwrap();
+    fs::create_dir(at(".2026-09-04T00-00-00Z.inv.removed")).unwrap();
+    fs::write(at(".2026-09-04T00-00-00Z.inv.removed").join("entries-00000.parquet"), "").unwrap();
+    fs::create_dir(at(".2026-09-05T00-00-00Z.inv.removed")).unwrap();
+    fs::write(at(".2026-09-05T00-00-00Z.inv.removed").join("thesis.txt"), "").unwrap();
+    fs::write(second.join("thesis.txt"), "mine").unwrap();
+    let retention = Retention { last: 1, ..Retention::default() };
+    let planned = plan(site.history.snapshots().unwrap(), &retention, &Zone::UTC);
+    let removed: Vec<_> = planned.removed.iter().map(|snapshot| &snapshot.path).collect();
+    assert_eq!(removed, [&first, &second]);
+    remove(&planned.removed[0]).unwrap();
+    let refused = remove(&planned.removed[1]).unwrap_err().to_string();
+    assert!(refused.contains("thesis.txt") && second.join("manifest.json").exists(), "{refused}");
+    remove_leftovers(&site.history).unwrap();
+    let mut left: Vec<_> =
+        fs::read_dir(site.history.directory()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    let names = [
+        ".2026-09-05T00-00-00Z.inv.removed",
+        "2026-09-01T00-00-00Z.inv",
+        "2026-09-02T00-00-00Z.inv",
+        "2026-09-03T00-00-00Z.inv",
+        "2026-09-22T14-13-20Z.inv",
+        "2026-09-23T14-13-20Z.inv",
+        "home.inv",
+    ];
+    assert_eq!(left, names);
+    let state = |snapshot: &Snapshot| matches!(snapshot.state, SnapshotState::Unreadable(_));
+    assert_eq!(site.history.snapshots().unwrap().iter().map(state).collect::<Vec<_>>(), [true, false, false]);
+}
+
+#[test]
+fn scans_that_did_not_end_stay_until_a_later_one_did() {
+    let site = Site::new();
+    let retention = Retention { last: 1, ..Retention::default() };
+    let stopped = site.keep("a", FIRST, true);
+    let part = site.history.directory().join("2026-09-22T14-13-20Z.inv.part");
+    fs::create_dir(&part).unwrap();
+    assert!(site.prune(&retention).is_empty());
+    site.keep("b", FIRST + 2 * DAY, false);
+    assert!(site.prune(&retention).is_empty());
+    site.keep("a", FIRST + 3 * DAY, false);
+    // The roots of the unfinished one are unknown, so it is kept.
+    assert_eq!(site.prune(&retention), [stopped]);
+    assert!(part.exists());
+    let unfinished = site.keep("a", FIRST + 4 * DAY, true);
+    fs::rename(&unfinished, unfinished.with_extension("inv.part")).unwrap();
+    fs::remove_file(unfinished.with_extension("inv.part").join("manifest.json")).unwrap();
+    assert!(site.prune(&retention).is_empty());
+    site.keep("a", FIRST + 5 * DAY, false);
+    assert_eq!(site.prune(&retention).len(), 2);
+    assert!(!unfinished.with_extension("inv.part").exists());
+}
+
+#[test]
+fn a_store_is_locked_by_one_process() {
+    let site = Site::new();
+    let lock = site.history.lock(&mut |_| ()).unwrap();
+    assert!(site.history.lock(&mut |_| ()).is_err());
+    lock.release().unwrap();
+    site.history.lock(&mut |_| ()).unwrap().release().unwrap();
+    assert_eq!(fs::read_dir(site.history.directory()).unwrap().count(), 0);
+    assert!(History::open(&site.top.path().join("none")).is_err());
+}
+
+/// Returns a snapshot without files.
+fn snapshot(time: i64, host: &str, ended: bool, complete: bool, manifest: &Manifest) -> Snapshot {
+    let mut manifest = Box::new(Manifest { host: host.to_owned(), ..manifest.clone() });
+    manifest.completeness.failed = u64::from(!complete);
+    manifest.completeness.stopped = (!ended).then(|| "deadline".to_owned());
+    let state = if ended { SnapshotState::Ended(manifest) } else { SnapshotState::Stopped(manifest) };
+    Snapshot { path: format!("{time}-{host}").into(), time, state }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn the_newest_ones_of_each_set_of_trees_are_always_kept(
+        drawn in proptest::collection::btree_map(0i64..100 * DAY, (0usize..2, any::<bool>(), any::<bool>()), 0..40),
+        (last, daily, weekly, monthly) in (0u64..3, 0u64..5, 0u64..4, 0u64..4),
+    ) {
+        static MANIFEST: OnceLock<Manifest> = OnceLock::new();
+        let manifest = MANIFEST.get_or_init(|| Manifest::read(&Site::new().keep("a", FIRST, false)).unwrap());
+        let make = || drawn.iter().map(|(time, (host, ended, complete))| {
+            snapshot(*time, ["one", "two"][*host], *ended, *complete, manifest)
+        }).collect::<Vec<_>>();
+        let retention = Retention { last, daily, weekly, monthly };
+        let planned = plan(make(), &retention, &Zone::UTC);
+        prop_assert_eq!(planned.kept.len() + planned.removed.len(), drawn.len());
+        for host in ["one", "two"] {
+            let of_host = |found: &&Snapshot| found.manifest().unwrap().host == host;
+            let all = make();
+            let ended: Vec<_> = all.iter().filter(of_host).filter(|found| found.ended().is_some()).collect();
+            let kept: BTreeSet<_> = planned.kept.iter().filter(of_host).map(|found| found.time).collect();
+            let newest = ended.last();
+            let complete = ended.iter().rfind(|found| found.ended().unwrap().completeness.is_complete());
+            for must in [newest, complete].into_iter().flatten() {
+                prop_assert!(kept.contains(&must.time));
+            }
+            for found in all.iter().filter(of_host).filter(|found| found.ended().is_none()) {
+                prop_assert_eq!(kept.contains(&found.time), newest.is_none_or(|newest| newest.time < found.time));
+            }
+            let kept_ended = ended.iter().filter(|found| kept.contains(&found.time)).count() as u64;
+            prop_assert!(kept_ended <= last + daily + weekly + monthly + 2);
+        }
+        // A second run removes nothing.
+        prop_assert!(plan(planned.kept, &retention, &Zone::UTC).removed.is_empty());
+    }
+}

@@ -1,0 +1,466 @@
+//! Tests of imports of written texts, of exports, and of the output of the du of this machine.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::diff::{ChangeKind, DiffOptions, Sides, diff};
+use crate::export::{ExportFormat, ExportOptions, export};
+use crate::merge::merge;
+use crate::replay::{ReplayEntry, ReplayVisitor, replay};
+use crate::scan::{Scan, scan};
+use crate::store::{DirState, Inventory};
+use crate::top::{ReportKind, ReportOptions, UsageReport, report};
+use crate::usage::Span;
+
+const EXPORT: &str = r#"[1,2,{"progname":"ncdu","progver":"1.19","timestamp":1700000000},
+[{"name":"/data","dsize":4096,"dev":7,"ino":3},
+{"name":"b.TXT","asize":10,"dsize":4096,"extra":[{"x":[null,1.5e3]},"]"]},
+{"name":"a\u0001\"\\","asize":1},
+[{"name":"sub","asize":4096,"dsize":4096},{"name":"l1","asize":5,"dsize":512,"ino":9,"hlnkc":true,"nlink":2}],
+{"name":"l2","asize":5,"dsize":512,"ino":9,"hlnkc":true,"nlink":2},
+{"name":"pipe","notreg":true},
+{"name":"lost","read_error":true},
+[{"name":"secret","read_error":true}],
+{"name":"proc","excluded":"kernfs"},
+{"name":"junk","excluded":"pattern"},
+{"name":"old.log","asize":7,"mtime":18446744073709551615,"uid":5,"gid":6,"mode":33188}],"more"]"#;
+
+/// Imports bytes. Returns the inventory in its temporary directory.
+fn imported(format: ImportFormat, bytes: &[u8]) -> Result<(tempfile::TempDir, Inventory), String> {
+    let temp = tempfile::tempdir().unwrap();
+    let out = temp.path().join("i");
+    let source = ImportSource { name: "test".to_owned(), modified: Some(77) };
+    let made = import(format, &mut &bytes[..], &source, &out, &AtomicBool::new(false), &mut |_| ());
+    match made {
+        Ok(manifest) => {
+            let inventory = Inventory::open(&out).unwrap();
+            inventory.check().unwrap();
+            assert_eq!(
+                inventory.manifest(),
+                &Manifest { files: inventory.manifest().files.clone(), ..manifest }
+            );
+            Ok((temp, inventory))
+        }
+        Err(error) => {
+            assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "{error}");
+            Err(error.to_string())
+        }
+    }
+}
+
+fn refused(format: ImportFormat, text: &str) -> String {
+    imported(format, text.as_bytes()).map(|_| ()).unwrap_err()
+}
+
+fn reported(inventory: &Inventory, by: ReportKind) -> UsageReport {
+    report(inventory, &ReportOptions { by, count: usize::MAX, below: None, now: 1_700_000_000_000_000 })
+        .unwrap()
+}
+
+/// Collects paths with their sizes and states.
+#[derive(Default)]
+struct Listing(BTreeMap<Vec<u8>, (Option<(i64, u64)>, Option<DirState>)>);
+
+impl ReplayVisitor for &mut Listing {
+    fn entry(&mut self, item: &ReplayEntry<'_>) {
+        let mut path = Vec::new();
+        item.entry.write_path(&mut path);
+        let sizes = item.entry.meta.map(|meta| (meta.size, meta.blocks));
+        assert!(self.0.insert(path, (sizes, item.state)).is_none());
+    }
+
+    fn enter(&mut self, item: &ReplayEntry<'_>, _state: DirState) {
+        self.entry(item);
+    }
+}
+
+fn listed(inventory: &Inventory) -> BTreeMap<Vec<u8>, (Option<(i64, u64)>, Option<DirState>)> {
+    let mut listing = Listing::default();
+    replay(inventory, Span::ALL, &mut listing).unwrap();
+    listing.0
+}
+
+#[test]
+fn what_ncdu_writes_is_there() {
+    let (_temp, inventory) = imported(ImportFormat::Ncdu, EXPORT.as_bytes()).unwrap();
+    let expected: [(&[u8], _, _); 11] = [
+        (b"/data", Some((0, 8)), Some(DirState::Complete)),
+        (b"/data/a\x01\"\\", Some((1, 0)), None),
+        (b"/data/b.TXT", Some((10, 8)), None),
+        (b"/data/l2", Some((5, 1)), None),
+        (b"/data/lost", None, None),
+        (b"/data/old.log", Some((7, 0)), None),
+        (b"/data/pipe", Some((0, 0)), None),
+        (b"/data/proc", Some((0, 0)), Some(DirState::Skipped)),
+        (b"/data/secret", Some((0, 0)), Some(DirState::Failed)),
+        (b"/data/sub", Some((4096, 8)), Some(DirState::Complete)),
+        (b"/data/sub/l1", Some((5, 1)), None),
+    ];
+    let expected: BTreeMap<_, _> =
+        expected.into_iter().map(|(path, sizes, state)| (path.to_vec(), (sizes, state))).collect();
+    assert_eq!(listed(&inventory), expected);
+    let manifest = inventory.manifest();
+    assert_eq!((manifest.start, manifest.entries), (1_700_000_000, 11));
+    assert_eq!(manifest.options["imported-from"], "ncdu 1.19");
+    assert_eq!(manifest.options["import-source"], "test");
+    let found = &manifest.completeness;
+    assert_eq!((found.complete, found.failed, found.skipped, found.unknown_entries), (2, 1, 1, 1));
+    // A file with two names counts once: 4096 * 3 + 512 bytes.
+    assert_eq!(reported(&inventory, ReportKind::Dir).total.allocated, 12_800);
+    let users: Vec<_> = reported(&inventory, ReportKind::User).rows.into_iter().map(|row| row.key).collect();
+    assert!(users.contains(&crate::top::GroupKey::Id(5)) && users.contains(&crate::top::GroupKey::Unknown));
+    assert_eq!(users.len(), 2);
+    let ages = reported(&inventory, ReportKind::Age);
+    assert!(ages.rows.iter().any(|row| row.key == crate::top::GroupKey::Unknown));
+}
+
+#[test]
+fn gdu_has_no_sizes_of_directories() {
+    let text = r#"[1,2,{"progname":"gdu","progver":"v5.13.2","timestamp":1647033432},
+[{"name":"/home/me/src","mtime":1629333600},
+{"name":"a\u003cb","asize":5,"dsize":4096,"mtime":1629333500},
+[{"name":"empty"}
+],
+[{"name":"sub","mtime":1629333600},
+{"name":"link","asize":3,"notreg":true}]]]
+"#;
+    let (_temp, inventory) = imported(ImportFormat::Gdu, text.as_bytes()).unwrap();
+    let paths: Vec<_> = listed(&inventory).into_keys().map(|path| String::from_utf8(path).unwrap()).collect();
+    let expected = ["", "/a<b", "/empty", "/sub", "/sub/link"].map(|path| format!("/home/me/src{path}"));
+    assert_eq!(paths, expected);
+    let mut blocks = Vec::new();
+    inventory
+        .each(crate::store::Table::Dirs, |group| {
+            let column = group.numbers("blocks")?;
+            blocks.extend((0..group.rows()).map(|row| column.get(row)));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(blocks, [None, None, None]);
+    assert_eq!(reported(&inventory, ReportKind::Dir).total.allocated, 4096);
+}
+
+#[test]
+fn damaged_exports_are_refused_and_leave_nothing() {
+    let whole = EXPORT.trim_end();
+    for end in 0..whole.len() {
+        assert!(imported(ImportFormat::Ncdu, &whole.as_bytes()[..end]).is_err(), "{end}");
+    }
+    let table = [
+        ("", "it is no export of ncdu (at byte 0)"),
+        ("x", "it is no JSON (at byte 1)"),
+        ("[2,0,{},[{\"name\":\"a\"}]]", "it is no export of ncdu of version 1 (at byte 2)"),
+        ("[1,0,{},{\"name\":\"a\"}]", "the export has no tree (at byte 9)"),
+        ("[1,0,{},[{\"asize\":1}]]", "an entry has no name (at byte 20)"),
+        (
+            "[1,0,{},[{\"name\":\"a\",\"asize\":1.5}]]",
+            "a member that is a number has another value (at byte 32)",
+        ),
+        ("[1,0,{},[{\"name\":\"a\",\"asize\":-1}]]", "a number is out of range (at byte 31)"),
+        ("[1,0,{},[{\"name\":\"a\"},{\"name\":\"..\"}]]", "an entry has an impossible name (at byte 35)"),
+        ("[1,0,{},[{\"name\":\"a\"},{\"name\":\"b/c\"}]]", "an entry has an impossible name (at byte 36)"),
+        ("[1,0,{},[{\"name\":\"a\\u0000\"}]]", "an entry has an impossible name (at byte 27)"),
+        ("[1,0,{},[{\"name\":\"\\ud800x\"}]]", "a text has half a character (at byte 25)"),
+        ("[1,0,{},[{\"name\":\"a\"}]]]", "the export goes on after its end (at byte 24)"),
+    ];
+    for (text, message) in table {
+        assert_eq!(refused(ImportFormat::Ncdu, text), message, "{text}");
+    }
+    assert!(
+        refused(ImportFormat::Ncdu, &format!("[1,0,{{}},[{{\"name\":\"{}\"}}]]", "x".repeat(70_000)))
+            .contains("too long")
+    );
+    assert!(
+        refused(ImportFormat::Ncdu, &format!("[1,0,{{\"x\":{}", "[".repeat(1000))).contains("too deeply")
+    );
+}
+
+#[test]
+fn deep_trees_need_no_recursion_and_have_a_limit() {
+    let nested = |levels: usize| {
+        format!(
+            "[1,0,{{}},{}{}]",
+            "[{\"name\":\"d\"},".repeat(levels) + "[{\"name\":\"d\"}",
+            "]".repeat(levels + 1)
+        )
+    };
+    let (_temp, inventory) = imported(ImportFormat::Ncdu, nested(20_000).as_bytes()).unwrap();
+    assert_eq!(inventory.manifest().entries, 20_001);
+    assert!(refused(ImportFormat::Ncdu, &nested(140_000)).starts_with("directories are nested too deeply"));
+}
+
+#[test]
+fn an_interrupted_import_leaves_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let out = temp.path().join("i");
+    let stop = AtomicBool::new(true);
+    let made = import(
+        ImportFormat::Ncdu,
+        &mut EXPORT.as_bytes(),
+        &ImportSource::default(),
+        &out,
+        &stop,
+        &mut |_| (),
+    );
+    assert!(matches!(made, Err(ImportError::Input(_))));
+    assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    fs::write(&out, "mine").unwrap();
+    let stop = AtomicBool::new(false);
+    let made = import(
+        ImportFormat::Ncdu,
+        &mut EXPORT.as_bytes(),
+        &ImportSource::default(),
+        &out,
+        &stop,
+        &mut |_| (),
+    );
+    assert!(matches!(made, Err(ImportError::Inventory(_))));
+    assert_eq!(fs::read(&out).unwrap(), b"mine");
+}
+
+/// Makes a tree of many kinds of entries, and returns its root.
+fn varied(top: &Path) -> PathBuf {
+    let root = top.join("tree");
+    for dir in ["a/b/c", "d", "e/f"] {
+        fs::create_dir_all(root.join(dir)).unwrap();
+    }
+    let odd = std::ffi::OsString::from_vec(b"od\xff\n\x1b[31m\"\\.bin".to_vec());
+    for (name, len) in
+        [("a/x.rs", 5000), ("a/b/y.rs", 70_000), ("a/b/c/z", 1), ("d/big.iso", 900_000), ("top", 0)]
+    {
+        fs::write(root.join(name), vec![7; len]).unwrap();
+    }
+    fs::write(root.join("d").join(odd), "12345").unwrap();
+    fs::hard_link(root.join("a/b/y.rs"), root.join("e/link.rs")).unwrap();
+    fs::hard_link(root.join("a/b/y.rs"), root.join("a/b/link.rs")).unwrap();
+    std::os::unix::fs::symlink("a", root.join("e/symlink")).unwrap();
+    root
+}
+
+fn scanned(roots: &[&Path], out: &Path) -> Inventory {
+    let roots = roots.iter().map(|root| CString::new(root.as_os_str().as_bytes()).unwrap()).collect();
+    scan(&Scan { roots, ..Scan::default() }, out, &mut ()).unwrap();
+    Inventory::open(out).unwrap()
+}
+
+fn exported(inventory: &Inventory) -> Vec<u8> {
+    let mut text = Vec::new();
+    let options = ExportOptions { format: ExportFormat::Ncdu, guards_formulas: false, below: None };
+    export(inventory, &options, &mut |bytes| {
+        text.extend_from_slice(bytes);
+        Ok(())
+    })
+    .unwrap();
+    text
+}
+
+#[test]
+fn an_export_comes_back_with_the_same_sums() {
+    use ReportKind::{Age, Depth, Dir, Ext, File, Group, Size, Type, User};
+    let temp = tempfile::tempdir().unwrap();
+    let root = varied(temp.path());
+    // The tree alone, and several operands, one of which is no directory.
+    for roots in [vec![root.as_path()], vec![&root.join("d"), &root.join("top"), &root.join("a")]] {
+        let out = temp.path().join(format!("{}.inv", roots.len()));
+        let inventory = scanned(&roots, &out);
+        let (_kept, again) = imported(ImportFormat::Ncdu, &exported(&inventory)).unwrap();
+        for by in [Dir, File, Ext, Size, Type, Depth, Age] {
+            assert_eq!(reported(&again, by), reported(&inventory, by), "{by:?}");
+        }
+        for by in [User, Group] {
+            let keys = |report: UsageReport| {
+                report.rows.into_iter().map(|row| (row.key, row.sum)).collect::<Vec<_>>()
+            };
+            assert_eq!(keys(reported(&again, by)), keys(reported(&inventory, by)), "{by:?}");
+        }
+        assert_eq!(
+            listed(&again).into_keys().collect::<Vec<_>>(),
+            listed(&inventory).into_keys().collect::<Vec<_>>()
+        );
+        assert_eq!(again.manifest().roots, inventory.manifest().roots);
+    }
+}
+
+#[test]
+fn unknown_columns_are_no_changes_and_stay_unknown_in_a_merge() {
+    let old = r#"[1,2,{},[{"name":"/d"},{"name":"a","asize":1,"dsize":512},{"name":"b","asize":9},{"name":"c"},[{"name":"s"}]]]"#;
+    let new = r#"[1,2,{},[{"name":"/d"},{"name":"a","asize":2,"dsize":512},{"name":"e","asize":9},{"name":"c"},[{"name":"t"}]]]"#;
+    let (old_temp, old) = imported(ImportFormat::Ncdu, old.as_bytes()).unwrap();
+    let (_new_temp, new) = imported(ImportFormat::Ncdu, new.as_bytes()).unwrap();
+    let options = DiffOptions { below: None, scratch: old_temp.path().to_owned() };
+    let mut changes = Vec::new();
+    diff(&Sides { old: &old, new: &new }, &options, &mut |change| {
+        changes.push((String::from_utf8(change.path.clone()).unwrap(), change.kind));
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    // Without inode numbers nothing is known to be renamed.
+    let expected = [
+        ("/d/a", ChangeKind::Modified),
+        ("/d/b", ChangeKind::Removed),
+        ("/d/e", ChangeKind::Created),
+        ("/d/s", ChangeKind::Removed),
+        ("/d/t", ChangeKind::Created),
+    ];
+    assert_eq!(changes, expected.map(|(path, kind)| (path.to_owned(), kind)));
+    let merged = old_temp.path().join("m");
+    merge(&[old, new], &merged, &AtomicBool::new(false), &mut |_| ()).unwrap();
+    let merged = Inventory::open(&merged).unwrap();
+    let users = reported(&merged, ReportKind::User);
+    assert_eq!(users.rows.iter().map(|row| row.key).collect::<Vec<_>>(), [crate::top::GroupKey::Unknown]);
+}
+
+/// Runs du in the parent of `root`; `None` if there is none.
+fn du(root: &Path, words: &[&str]) -> Option<Vec<u8>> {
+    let mut command = Command::new("du");
+    command.args(words).arg("tree").current_dir(root.parent().unwrap()).env_clear().env("LC_ALL", "C");
+    match command.output() {
+        Ok(output) => Some(output.stdout),
+        Err(_) => {
+            println!("skipped: no du");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_output_of_du_has_the_same_sums() {
+    let temp = tempfile::tempdir().unwrap();
+    let root = varied(temp.path());
+    let odd = fs::read_dir(root.join("d")).unwrap().map(|entry| entry.unwrap().path());
+    odd.filter(|path| !path.ends_with("big.iso")).for_each(|path| fs::remove_file(path).unwrap());
+    let plain = DuOutput::default();
+    let table = [
+        (vec!["-a"], plain),
+        (vec!["-0a"], plain),
+        (vec![], DuOutput { only_directories: true, ..plain }),
+        (vec!["-ac"], plain),
+        (vec!["-a", "-B1"], DuOutput { block_bytes: 1, ..plain }),
+        (vec!["-d1"], DuOutput { only_directories: true, ..plain }),
+    ];
+    for (words, options) in table {
+        let Some(text) = du(&root, &words) else { return };
+        let (_kept, inventory) = imported(ImportFormat::Du(options), &text).unwrap();
+        let dirs = reported(&inventory, ReportKind::Dir);
+        let block = options.block_bytes;
+        let records = text.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| !line.is_empty());
+        let lines: BTreeMap<&str, u64> = records
+            .map(|line| {
+                let (size, path) = std::str::from_utf8(line).unwrap().split_once('\t').unwrap();
+                (path, size.parse::<u64>().unwrap() * block)
+            })
+            .collect();
+        assert_eq!(dirs.total.allocated, lines["tree"], "{words:?}");
+        for row in dirs.rows {
+            assert_eq!(row.sum.allocated, lines[std::str::from_utf8(&row.text).unwrap()], "{words:?}");
+        }
+        assert_eq!(inventory.manifest().start, 77);
+        assert_eq!(inventory.manifest().completeness.is_complete(), !options.only_directories);
+    }
+    let Some(text) = du(&root, &["-ab"]) else { return };
+    let (_kept, inventory) = imported(ImportFormat::Du(DuOutput { apparent: true, ..plain }), &text).unwrap();
+    let expected: u64 = reported(&scanned(&[&root], &temp.path().join("s")), ReportKind::Dir).total.apparent;
+    // An empty directory looks like a file.
+    let expected = expected + fs::metadata(root.join("e/f")).unwrap().len();
+    assert_eq!(reported(&inventory, ReportKind::Dir).total.apparent, expected);
+}
+
+#[test]
+fn lines_of_du_are_read_in_any_form_of_paths() {
+    let paths = |text: &str| -> Vec<String> {
+        let (_kept, inventory) = imported(ImportFormat::Du(DuOutput::default()), text.as_bytes()).unwrap();
+        listed(&inventory).into_keys().map(|path| String::from_utf8(path).unwrap()).collect()
+    };
+    assert_eq!(paths("4\t/bin/ls\n8\t/bin\n20\t/\n"), ["/", "/bin", "/bin/ls"]);
+    assert_eq!(paths("4\t./a\n8\t.\n4\t../b\n8\t..\n"), [".", "..", "../b", "./a"]);
+    assert_eq!(paths("4\ta/b/c/d\n4\ta/b/e\n8\ta\n"), ["a", "a/b", "a/b/c", "a/b/c/d", "a/b/e"]);
+    assert_eq!(paths("1\tab\n2\ta/x\n2\ta\n"), ["a", "a/x", "ab"]);
+    assert_eq!(paths("1\ttotal\n"), ["total"]);
+    assert_eq!(paths("1\ta\n1\ttotal\n"), ["a"]);
+    assert_eq!(paths("1\ttotal/x\n1\ttotal\n"), ["total", "total/x"]);
+    let long =
+        format!("{}5\td\n", (0..20_000).map(|number| format!("1\td/{number:0>9}\n")).collect::<String>());
+    assert_eq!(paths(&long).len(), 20_001);
+    let table = [
+        ("", "the input is empty"),
+        ("4\ta", "the last line does not end"),
+        ("4\ta\nb\n", "a line has no size and path"),
+        ("4.0K\ta\n", "a size is not a whole number"),
+        ("4\t\n", "an entry has an impossible name"),
+        ("4\ta/..\n4\ta\n", "an entry has an impossible name"),
+        ("99999999999999999999\ta\n", "a size is not a whole number"),
+        ("18446744073709551615\ta\n", "a size is too large"),
+    ];
+    for (text, message) in table {
+        let error = refused(ImportFormat::Du(DuOutput::default()), text);
+        assert!(error.starts_with(message), "{text:?}: {error}");
+    }
+}
+
+/// Text of the parts of which exports consist, in any order.
+fn parts() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        proptest::sample::select(vec![
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            ":",
+            "\"name\":\"a\"",
+            "\"name\":\"b/c\"",
+            "{\"name\":\"d\"}",
+            "[{\"name\":\"e\"}",
+            "\"asize\":9",
+            "\"ino\":1,\"hlnkc\":true",
+            "\"mtime\":-1",
+            "null",
+            "\"\\u00",
+            "-",
+            "1e5",
+            "\"dev\":18446744073709551615",
+        ])
+        .prop_map(|part| part.as_bytes().to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..3),
+    ];
+    proptest::collection::vec(part, 0..20)
+        .prop_map(|parts| [&b"[1,0,{},[{\"name\":\"r\"}"[..], &parts.concat()].concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+
+    #[test]
+    fn any_export_is_imported_or_refused(
+        bytes in prop_oneof![
+            parts(),
+            (0..EXPORT.len(), any::<u8>()).prop_map(|(at, byte)| {
+                let mut bytes = EXPORT.as_bytes().to_vec();
+                bytes[at] = byte;
+                bytes
+            }),
+            any::<Vec<u8>>(),
+        ],
+    ) {
+        let _ = imported(ImportFormat::Ncdu, &bytes);
+    }
+
+    #[test]
+    fn any_lines_are_imported_or_refused(
+        bytes in prop_oneof![
+            proptest::collection::vec(("[0-9]{0,3}\t?", "[a/.]{0,6}"), 0..12)
+                .prop_map(|lines| lines.into_iter().map(|(size, path)| format!("{size}{path}\n")).collect::<String>().into_bytes()),
+            any::<Vec<u8>>(),
+        ],
+        (block_bytes, apparent, only_directories) in (1u64.., any::<bool>(), any::<bool>()),
+    ) {
+        let _ = imported(ImportFormat::Du(DuOutput { block_bytes, apparent, only_directories }), &bytes);
+    }
+}
