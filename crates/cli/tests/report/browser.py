@@ -90,6 +90,7 @@ def visit(browser):
 
 def keyboard(browser):
     """Goes through the map with keys alone, from the field before it on."""
+    ActionChains(browser).move_to_element(browser.find_element(By.ID, "title")).perform()
     browser.find_element(By.ID, "area").send_keys(Keys.TAB)
     found = {"focus": browser.execute_script("return document.activeElement.id"), "first": text(browser, "status-path"), "places": []}
     for key in (Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_UP):
@@ -136,6 +137,9 @@ def main(hostile, grown, scratch):
         browser = open_browser(profile, scratch)
         try:
             browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+            # The whole map and its table fit, so nothing is scrolled below a resting pointer.
+            size = {"width": 1400, "height": 1800, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             open_page(browser, hostile)
             report = {"look": look(browser), "visit": visit(browser), "keyboard": keyboard(browser)}
             report["elements"] = browser.execute_script(ELEMENTS)
