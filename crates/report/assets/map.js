@@ -12,7 +12,10 @@ class TreeMap {
     this.dirty = false;
     new ResizeObserver(() => this.refresh()).observe(frame);
     over.addEventListener("pointermove", (event) => this.hover(event));
-    over.addEventListener("pointerleave", () => this.select(null, null));
+    over.addEventListener("pointerleave", () => {
+      // A page that scrolls below a resting pointer must not clear what keys have selected.
+      if (!over.matches(":focus-visible")) this.select(null, null);
+    });
     over.addEventListener("click", (event) => this.click(event));
     over.addEventListener("keydown", (event) => this.key(event));
     over.addEventListener("focus", () => this.focused());
