@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff history grew query export import merge serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du explore list scan top report diff history grew query export import merge rm serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -38,6 +38,17 @@ _fathom() {
                 --from|--from=) return ;;
                 --color|--color=) values='auto always never' ;;
                 --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        explore)
+            options='--since= --remote= --ssh= -x --one-file-system --apparent-size --sort= --print0-marked --read-only --no-mouse --io= --threads= --help --version'
+            case $flag in
+                --since|--since=) return ;;
+                --remote|--remote=) compopt +o default 2>/dev/null; return ;;
+                --ssh|--ssh=) compopt +o default 2>/dev/null; return ;;
+                --sort|--sort=) values='size name count mtime growth' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;
             esac
@@ -93,6 +104,13 @@ _fathom() {
                 --by|--by=) values='dir file user group ext age size type depth' ;;
                 -n|--lines|--lines=) compopt +o default 2>/dev/null; return ;;
                 --below|--below=) return ;;
+            esac
+            ;;
+        report)
+            options='-o --output= --since= --help --version'
+            case $flag in
+                -o|--output|--output=) return ;;
+                --since|--since=) return ;;
             esac
             ;;
         diff)
@@ -152,8 +170,18 @@ _fathom() {
                 -o|--output|--output=) return ;;
             esac
             ;;
+        rm)
+            options='-r --recursive -R --from0= --trash --dry-run -f --force -v --verbose --log= --progress --progress= --io= --threads= --help --version'
+            case $flag in
+                --from0|--from0=) return ;;
+                --log|--log=) return ;;
+                --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
         serve)
-            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --base= --mount= --index= --listing --listing= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --base= --mount= --index= --listing --listing= --explore --explore= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
             case $flag in
                 -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
                 -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
@@ -171,6 +199,7 @@ _fathom() {
                 --mount|--mount=) compopt +o default 2>/dev/null; return ;;
                 --index|--index=) compopt +o default 2>/dev/null; return ;;
                 --listing=) values='yes no' ;;
+                --explore=) values='yes no' ;;
                 --archive=) compopt +o default 2>/dev/null; return ;;
                 --spa=) compopt +o default 2>/dev/null; return ;;
                 --error-page|--error-page=) compopt +o default 2>/dev/null; return ;;
