@@ -25,6 +25,7 @@ from pathlib import Path
 import corpora
 from runner import build, machine, report, stats
 from runner.main import run_directory, scrubbed
+from runner.run import mounted
 
 HERE = Path(__file__).resolve().parent
 COMMANDS = {
@@ -36,11 +37,11 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Requirement:
-    """An upper bound of what `ours` takes, as a share of `reference`, or in seconds without one."""
+    """An upper bound of what `ours` takes, as a share of `reference`, or itself without one."""
 
     text: str
     ours: str
-    measure: str  # cpu_s or seconds
+    measure: str  # cpu_s, seconds, driver_mib or worker_mib
     limit: float
     reference: str | None = None
 
@@ -55,6 +56,8 @@ class Case:
     arms: tuple
     same: tuple  # groups of arms with equal answers
     requirements: tuple
+    slow: bool = False  # mounted through slowfs
+    blocks_max: int = sys.maxsize
 
 
 CASES = (
@@ -104,6 +107,36 @@ CASES = (
                 "ff.scan, 2 threads",
             ),
         ),
+    ),
+    Case(
+        "cluster-slow",
+        "the scan of 204 k entries where an operation takes 1 ms, by one worker and by four, of 8 threads each",
+        "fifth",
+        ("distributed.scan, 1 worker", "distributed.scan, 4 workers"),
+        (("distributed.scan, 1 worker", "distributed.scan, 4 workers"),),
+        (
+            Requirement(
+                "four workers: 0.9 of 4 times the rate of one",
+                "distributed.scan, 4 workers",
+                "seconds",
+                1 / (0.9 * 4),
+                "distributed.scan, 1 worker",
+            ),
+        ),
+        slow=True,
+        blocks_max=6,
+    ),
+    Case(
+        "cluster-memory",
+        "the scan of 5.1 M entries by two processes",
+        "five",
+        ("distributed.scan, 2 processes of the package",),
+        (),
+        (
+            Requirement("the driver: 200 MiB", "distributed.scan, 2 processes of the package", "driver_mib", 200),
+            Requirement("a worker: 150 MiB", "distributed.scan, 2 processes of the package", "worker_mib", 150),
+        ),
+        blocks_max=3,
     ),
     *(
         Case(
@@ -180,6 +213,13 @@ class CommandArm:
 def measure(case, options, rng):
     """Returns arm -> block -> what it took."""
     tree = corpora.corpus(case.corpus)
+    if case.slow:
+        with mounted(build.build_slowfs(), tree) as mount:
+            return measure_on(mount, case, options, rng)
+    return measure_on(tree, case, options, rng)
+
+
+def measure_on(tree, case, options, rng):
     samples = {name: {} for name in case.arms}
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=corpora.ROOT)))
@@ -197,9 +237,10 @@ def measure(case, options, rng):
         for names in case.same:
             if len({json.dumps(answers[name]) for name in names}) > 1:
                 raise Failure(f"the answers differ: {', '.join(f'{name} {answers[name]}' for name in names)}")
-        for block in range(options.blocks):
+        blocks = min(options.blocks, case.blocks_max)
+        for block in range(blocks):
             rng.shuffle(arms)
-            log(f"{case.name}: block {block + 1} of {options.blocks}")
+            log(f"{case.name}: block {block + 1} of {blocks}")
             for arm in arms:
                 samples[arm.name][block] = run(arm, False)
     return samples
@@ -213,8 +254,9 @@ def verdict(requirement, samples, rng):
     """Returns the row of a requirement: what is needed, what was measured, the outcome."""
     ours = {block: took[requirement.measure] for block, took in samples[requirement.ours].items()}
     if requirement.reference is None:
-        middle, low, high = (1000 * value for value in stats.interval(list(ours.values()), rng))
-        limit, text = 1000 * requirement.limit, f"{middle:.1f} ms [{low:.1f}, {high:.1f}]"
+        factor, unit = (1000, "ms") if requirement.measure in ("seconds", "cpu_s") else (1, "MiB")
+        middle, low, high = (factor * value for value in stats.interval(list(ours.values()), rng))
+        limit, text = factor * requirement.limit, f"{middle:.1f} {unit} [{low:.1f}, {high:.1f}]"
     else:
         theirs = {block: took[requirement.measure] for block, took in samples[requirement.reference].items()}
         ratio = stats.ratio_of(ours, theirs, rng)
@@ -243,10 +285,13 @@ def write(directory, measured, text, seed, options):
     directory.mkdir(parents=True)
     with open(directory / "raw.csv", "w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["case", "arm", "block", "seconds", "cpu_s"])
+        measures = ("seconds", "cpu_s", "driver_mib", "worker_mib")
+        rows.writerow(["case", "arm", "block", *measures])
         for case, samples in measured:
             for name, blocks in samples.items():
-                rows.writerows([case.name, name, at, took["seconds"], took["cpu_s"]] for at, took in blocks.items())
+                rows.writerows(
+                    [case.name, name, at, *(took.get(measure, "") for measure in measures)] for at, took in blocks.items()
+                )
     trees = {case.corpus: corpora.facts_of(case.corpus) for case, _ in measured}
     listed = {
         **machine.facts(corpora.ROOT),
@@ -273,7 +318,8 @@ Caches are warm. Each arm in Python is a process that has imported its modules a
 paths, sizes and times, or all fields, must be equal to the last bit; totals must be equal where both count every name.
 A command starts anew for each run, and its output is read from a pipe. Then come blocks: in each, every arm of a case
 runs once, in an order shuffled with seed {seed}. CPU time is that of the whole process during the call. Ratios are
-medians of those within blocks, in brackets with their 95 % bootstrap interval.
+medians of those within blocks, in brackets with their 95 % bootstrap interval. Memory is the peak resident set of the
+driver's process, which has imported the package, and of the largest of its workers.
 """
 
 

@@ -17,6 +17,7 @@ import gc
 import hashlib
 import json
 import os
+import resource
 import time
 
 
@@ -96,15 +97,33 @@ def fathom_scan_of_two(tree, out):
     return fathomfs.scan(tree, out, threads=2)
 
 
-def cluster_scan(tree, out):
-    """The scan by two processes of a cluster of Dask, which stays from run to run."""
-    import distributed
+def cluster_scan(workers, threads):
+    """The scan by processes of a cluster of Dask, which stays from run to run."""
+
+    def scan(tree, out):
+        import distributed
+        import fathomfs.distributed
+
+        if not CLIENTS:
+            cluster = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+            )
+            CLIENTS.append(distributed.Client(cluster))
+        return fathomfs.distributed.scan(tree, out, executor=CLIENTS[0], threads=threads)
+
+    return scan
+
+
+def processes_scan(tree, out):
     import fathomfs.distributed
 
-    if not CLIENTS:
-        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
-        CLIENTS.append(distributed.Client(cluster))
-    return fathomfs.distributed.scan(tree, out, executor=CLIENTS[0], threads=1)
+    return fathomfs.distributed.scan(tree, out, executor="processes", workers=2, threads=1)
+
+
+def peaks():
+    """The peak resident sets of this process and of the largest child that has ended."""
+    mib = {who: resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)}
+    return {"driver_mib": mib[resource.RUSAGE_SELF], "worker_mib": mib[resource.RUSAGE_CHILDREN]}
 
 
 def paths_answer(rows):
@@ -148,7 +167,10 @@ ARMS = {
     "ff.list": (fathom_list, lambda rows: rows),
     "ff.scan": (fathom_scan, lambda inventory: len(inventory)),
     "ff.scan, 2 threads": (fathom_scan_of_two, lambda inventory: len(inventory)),
-    "distributed.scan, 2 processes": (cluster_scan, lambda inventory: len(inventory)),
+    "distributed.scan, 2 processes": (cluster_scan(2, 1), lambda inventory: len(inventory)),
+    "distributed.scan, 1 worker": (cluster_scan(1, 8), lambda inventory: len(inventory)),
+    "distributed.scan, 4 workers": (cluster_scan(4, 8), lambda inventory: len(inventory)),
+    "distributed.scan, 2 processes of the package": (processes_scan, lambda inventory: len(inventory)),
 }
 
 
@@ -161,6 +183,7 @@ def main():
         begin, begin_cpu = time.perf_counter(), time.process_time()
         result = run(tree, options["out"])
         took = {"seconds": time.perf_counter() - begin, "cpu_s": time.process_time() - begin_cpu}
+        took |= peaks()
         if options["answer"]:
             took["answer"] = answer(result)
         del result

@@ -12,7 +12,7 @@ _fathom() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default 2>/dev/null
-        COMPREPLY=($(compgen -W 'du list scan top diff history grew query export import merge serve bench io --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'du explore list scan top diff history grew query export import merge rm serve bench io --help --version' -- "$word"))
         return
     fi
     case " $before" in *' -- '*) return ;; esac
@@ -38,6 +38,17 @@ _fathom() {
                 --from|--from=) return ;;
                 --color|--color=) values='auto always never' ;;
                 --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        explore)
+            options='--since= --remote= --ssh= -x --one-file-system --apparent-size --sort= --print0-marked --read-only --no-mouse --io= --threads= --help --version'
+            case $flag in
+                --since|--since=) return ;;
+                --remote|--remote=) compopt +o default 2>/dev/null; return ;;
+                --ssh|--ssh=) compopt +o default 2>/dev/null; return ;;
+                --sort|--sort=) values='size name count mtime growth' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;
             esac
@@ -150,6 +161,16 @@ _fathom() {
             options='-o --output= --help --version'
             case $flag in
                 -o|--output|--output=) return ;;
+            esac
+            ;;
+        rm)
+            options='-r --recursive -R --from0= --trash --dry-run -f --force -v --verbose --log= --progress --progress= --io= --threads= --help --version'
+            case $flag in
+                --from0|--from0=) return ;;
+                --log|--log=) return ;;
+                --progress=) values='auto always never' ;;
+                --io|--io=) values='sync threads async-seq async-par uring auto' ;;
+                --threads|--threads=) compopt +o default 2>/dev/null; return ;;
             esac
             ;;
         serve)

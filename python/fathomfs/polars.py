@@ -257,15 +257,17 @@ def pushed_down(
 
 
 def limited(stream: _fathomfs.EntryStream, n_rows: int | None) -> Iterator[pl.DataFrame]:
-    """The batches of a stream, up to a number of rows."""
+    """The batches of a stream, up to a number of rows. With the last of these rows the walk has ended: polars may keep
+    an iterator for a while that it takes nothing more from."""
     left = n_rows
     for batch in stream:
         frame = pl.DataFrame(batch)
-        yield frame if left is None else frame.head(left)
-        if left is not None:
-            left -= len(frame)
-            if left <= 0:
-                return
+        if left is not None and len(frame) >= left:
+            stream.close()
+            yield frame.head(left)
+            return
+        yield frame
+        left = None if left is None else left - len(frame)
 
 
 def _report(stream: _fathomfs.EntryStream, strict: bool) -> None:

@@ -171,6 +171,9 @@ class ScanTree(TemporaryTree):
                 return self
 
             def __exit__(self, *exception):
+                self.stream.close()
+
+            def close(self):
                 taken.append("closed")
                 self.stream.close()
 

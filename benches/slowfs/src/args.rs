@@ -7,12 +7,13 @@ use std::time::Duration;
 /// The output of `slowfs --help`.
 pub(crate) const HELP: &str = "\
 Usage: slowfs SOURCE MOUNTPOINT [OPTION]...
-Shows SOURCE read-only at MOUNTPOINT; each operation takes as long as you say, and any number run at once.
+Shows SOURCE at MOUNTPOINT, read-only unless you say otherwise; each operation takes as long as you say, and any number run at once.
 Prints 'mounted MOUNTPOINT' when it is ready; unmounts and exits on SIGINT, SIGTERM or an umount from outside.
 
   --delay-us N       microseconds each answer is held back (default 1000)
   --ttl-ms N         milliseconds the kernel may keep names and attributes (default 0)
   --allow-other      let other users in; the kernel then checks permissions, which costs more operations
+  --removable        files and directories can be removed, and nothing else changed
   --die-with-parent  unmount when the process that started this one ends
   --help             show this
 ";
@@ -25,6 +26,7 @@ pub(crate) struct Options {
     pub(crate) delay: Duration,
     pub(crate) ttl: Duration,
     pub(crate) allow_other: bool,
+    pub(crate) removable: bool,
     pub(crate) die_with_parent: bool,
 }
 
@@ -36,6 +38,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Opt
         delay: Duration::from_millis(1),
         ttl: Duration::ZERO,
         allow_other: false,
+        removable: false,
         die_with_parent: false,
     };
     let mut operands = Vec::new();
@@ -48,6 +51,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Opt
             }
             Some("--ttl-ms") => options.ttl = Duration::from_millis(number("--ttl-ms", arguments.next())?),
             Some("--allow-other") => options.allow_other = true,
+            Some("--removable") => options.removable = true,
             Some("--die-with-parent") => options.die_with_parent = true,
             Some(option) if option.starts_with("--") => return Err(format!("unknown option '{option}'")),
             _ => operands.push(PathBuf::from(argument)),
@@ -78,10 +82,10 @@ mod tests {
 
     #[test]
     fn options_may_stand_anywhere() {
-        let options = parse_words("a --delay-us 250 b --die-with-parent").unwrap().unwrap();
+        let options = parse_words("a --delay-us 250 b --die-with-parent --removable").unwrap().unwrap();
         assert_eq!((options.source, options.mountpoint), (PathBuf::from("a"), PathBuf::from("b")));
         assert_eq!((options.delay, options.ttl), (Duration::from_micros(250), Duration::ZERO));
-        assert!(options.die_with_parent && !options.allow_other);
+        assert!(options.die_with_parent && options.removable && !options.allow_other);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use fuser::{
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
     ReplyOpen, ReplyStatfs, Request,
 };
-use rustix::fs::{OFlags, Stat};
+use rustix::fs::{AtFlags, OFlags, Stat};
 
 use crate::delay_queue::DelayQueue;
 use crate::nodes::{Nodes, ROOT};
@@ -58,6 +58,14 @@ impl SlowFilesystem {
         let state = Arc::clone(&self.state);
         self.delay.run(move || job(&state));
     }
+
+    fn remove(&self, parent: INodeNo, name: &OsStr, flags: AtFlags, reply: ReplyEmpty) {
+        let name = name.to_owned();
+        self.run_delayed(move |state| match state.remove(parent.0, &name, flags) {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error.into()),
+        });
+    }
 }
 
 impl Filesystem for SlowFilesystem {
@@ -92,6 +100,14 @@ impl Filesystem for SlowFilesystem {
             Ok(target) => reply.data(&target),
             Err(error) => reply.error(error.into()),
         });
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.remove(parent, name, AtFlags::empty(), reply);
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.remove(parent, name, AtFlags::REMOVEDIR, reply);
     }
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -178,6 +194,10 @@ impl FilesystemState {
         // reply.
         self.nodes().add_lookup(stat.st_ino, parent, name);
         Ok(attributes(&stat))
+    }
+
+    fn remove(&self, parent: u64, name: &OsStr, flags: AtFlags) -> io::Result<()> {
+        self.with_names(parent, |names| self.source.remove(&[names, &[name]].concat(), flags))
     }
 
     fn stat(&self, number: u64) -> io::Result<Stat> {

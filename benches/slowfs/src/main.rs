@@ -1,6 +1,6 @@
-//! `slowfs`: a read-only FUSE view of a directory that delays every operation by a given time. It
-//! replaces a slow mount in fathom's tests and benchmarks. This file owns mounting, signals and the
-//! exit status.
+//! `slowfs`: a FUSE view of a directory that delays every operation by a given time. It replaces a
+//! slow mount in fathom's tests and benchmarks. Entries can be removed on request; nothing else can
+//! be changed. This file owns mounting, signals and the exit status.
 
 mod args;
 mod delay_queue;
@@ -90,7 +90,7 @@ fn config(options: &Options) -> Config {
     config.mount_options = vec![
         MountOption::FSName("slowfs".to_owned()),
         MountOption::Subtype("slowfs".to_owned()),
-        MountOption::RO,
+        if options.removable { MountOption::RW } else { MountOption::RO },
         MountOption::NoDev,
         MountOption::NoSuid,
     ];

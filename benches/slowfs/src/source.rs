@@ -1,8 +1,9 @@
 //! The source directory: all system calls on it, by the names from its root. Does not own: FUSE
 //! node numbers and delays.
 //!
-//! The source is one filesystem, and its structure must not change while it is mounted. A file on
-//! another device is rejected with EXDEV, an inode that has moved since its lookup with ESTALE.
+//! The source is one filesystem, and while it is mounted its structure must not change except
+//! through the mount. A file on another device is rejected with EXDEV, an inode that has moved since
+//! its lookup with ESTALE.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -56,6 +57,11 @@ impl Source {
     pub(crate) fn open_at(&self, names: &[&OsStr], kind: OFlags) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | kind;
         self.at(names, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
+    }
+
+    /// Removes the file at `names`, or the empty directory with `AtFlags::REMOVEDIR`.
+    pub(crate) fn remove(&self, names: &[&OsStr], flags: AtFlags) -> io::Result<()> {
+        self.at(names, |dir, name| rustix::fs::unlinkat(dir, name, flags))
     }
 
     /// Returns space and inodes of the source's filesystem.

@@ -21,6 +21,11 @@ struct Mount {
 impl Mount {
     /// Mounts the tree that `build` creates, or reports why this machine cannot mount.
     fn new(delay_us: u32, build: impl FnOnce(&Path)) -> Option<Mount> {
+        Mount::with(&[], delay_us, build)
+    }
+
+    /// Mounts likewise, with these options.
+    fn with(options: &[&str], delay_us: u32, build: impl FnOnce(&Path)) -> Option<Mount> {
         let scratch = tempfile::tempdir().unwrap();
         for directory in ["source", "mount"] {
             fs::create_dir(scratch.path().join(directory)).unwrap();
@@ -29,6 +34,7 @@ impl Mount {
         let mut server = Command::new(env!("CARGO_BIN_EXE_slowfs"))
             .args([scratch.path().join("source"), scratch.path().join("mount")])
             .args(["--delay-us", &delay_us.to_string(), "--die-with-parent"])
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -131,6 +137,20 @@ fn the_mount_shows_what_the_source_holds() {
     let error = fs::write(mount.mount().join("new"), b"").unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem);
     assert!(fs::metadata(mount.mount().join("none")).is_err());
+    mount.end();
+}
+
+#[test]
+fn entries_are_removed_on_request_and_nothing_else_is_changed() {
+    let Some(mount) = Mount::with(&["--removable"], 10, small_tree) else { return };
+    let error = fs::remove_dir(mount.mount().join("a/b")).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::DirectoryNotEmpty);
+    fs::remove_dir_all(mount.mount().join("a/b")).unwrap();
+    fs::remove_file(mount.mount().join("a/file")).unwrap();
+    assert!(fs::write(mount.mount().join("new"), b"").is_err());
+    assert!(fs::rename(mount.mount().join("a"), mount.mount().join("new")).is_err());
+    assert_eq!(names(&mount.source().join("a")), [""; 0]);
+    assert_eq!(names(&mount.mount()).len(), 2, "a and sparse");
     mount.end();
 }
 

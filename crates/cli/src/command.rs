@@ -15,7 +15,8 @@ use crate::shared::flag::{self, Flag, Scope, long};
 use crate::shared::getopt::{Getopt, OperandOrder};
 use crate::shared::{grammar, help, locale, output};
 use crate::{
-    availability, bench, diff, du, export, grew, history, import, list, merge, query, scan, serve, top,
+    availability, bench, diff, du, explore, export, grew, history, import, list, merge, query, rm, scan,
+    serve, top,
 };
 
 /// A row of the table of commands.
@@ -38,8 +39,9 @@ impl CommandRow {
 }
 
 /// The commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandRow; 14] = [
+pub(crate) const COMMANDS: [CommandRow; 16] = [
     CommandRow::new(&du::table::DU, |words| du::main(b"fathom du", Scope::Full, words)),
+    CommandRow::new(&explore::table::EXPLORE, explore::main),
     CommandRow::new(&list::table::LIST, list::main),
     CommandRow::new(&scan::table::SCAN, scan::main),
     CommandRow::new(&top::table::TOP, top::main),
@@ -50,6 +52,7 @@ pub(crate) const COMMANDS: [CommandRow; 14] = [
     CommandRow::new(&export::table::EXPORT, export::main),
     CommandRow::new(&import::table::IMPORT, import::main),
     CommandRow::new(&merge::table::MERGE, merge::main),
+    CommandRow::new(&rm::table::RM, rm::main),
     CommandRow::new(&serve::table::SERVE, serve::main),
     CommandRow::new(&bench::table::BENCH, bench::main),
     CommandRow::new(&IO, availability::main),
@@ -135,6 +138,7 @@ pub(crate) const FATHOM: Command<NoOption> = Command {
     examples: &[
         ("fathom du -sh ~", "how much space the home directory takes"),
         ("fathom du --tree .", "where it goes, largest first"),
+        ("fathom explore ~", "look through it, and clean up"),
         ("fathom list -n '*.iso' /", "every name that ends like this"),
         ("fathom io /mnt/nfs", "which I/O models work here"),
     ],

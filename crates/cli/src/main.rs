@@ -7,6 +7,7 @@ mod command;
 mod diff;
 mod docs;
 mod du;
+mod explore;
 mod export;
 #[cfg(debug_assertions)]
 mod fault;
@@ -17,6 +18,7 @@ mod list;
 mod merge;
 mod models;
 mod query;
+mod rm;
 mod scan;
 mod serve;
 mod shared;

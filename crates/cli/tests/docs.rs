@@ -124,7 +124,7 @@ fn bash_completes() {
     for (line, offered) in [
         (
             "fathom ",
-            "du list scan top diff history grew query export import merge serve bench io --help --version",
+            "du explore list scan top diff history grew query export import merge rm serve bench io --help --version",
         ),
         ("fathom d", "du diff"),
         ("fathom du --ti", "--time --time= --time-style="),

@@ -105,6 +105,7 @@ help_works! {
     examples_of_export_work: ["export"],
     examples_of_import_work: ["import"],
     examples_of_merge_work: ["merge"],
+    examples_of_rm_work: ["rm"],
     examples_of_serve_work: ["serve"],
     examples_of_bench_work: ["bench"],
     examples_of_io_work: ["io"],

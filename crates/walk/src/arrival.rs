@@ -3,6 +3,7 @@
 //! number of workers.
 
 use std::ffi::CStr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,9 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let mut over = Some(node);
         while let Some(node) = over.filter(|node| node.end_below()) {
             self.call(|visitor, local| visitor.done(local, node));
+            if node.parent().is_none() {
+                node.release_root_base();
+            }
             over = node.parent().filter(|_| !node.is_apart());
         }
     }
@@ -92,13 +96,16 @@ pub(crate) fn lead<D: Visitor>(
                 // The call below may wait for long.
                 pool.show();
             }
+            let mut add = |base: Option<Arc<OwnedFd>>, path| {
+                let (is_first, fds) = (count == 0 && base.is_none(), Arc::downgrade(&shared.fds));
+                let root = Arc::new(Node::root_at(base, path, count, follow, fds));
+                first = is_first.then(|| root.clone());
+                schedule.push_wanted(Task::new(Job::Root(root)), false);
+                count += 1;
+            };
             match roots.next_root(is_idle) {
-                NextRoot::Path(path) => {
-                    let root = Arc::new(Node::root(path, count, follow, Arc::downgrade(&shared.fds)));
-                    first = (count == 0).then(|| root.clone());
-                    schedule.push_wanted(Task::new(Job::Root(root)), false);
-                    count += 1;
-                }
+                NextRoot::Path(path) => add(None, path),
+                NextRoot::At(base, path) => add(Some(base), path),
                 NextRoot::Below(dir, name) => schedule.push_wanted(below(&dir, &name), false),
                 NextRoot::Note => {}
                 NextRoot::NotNow => break,

@@ -139,10 +139,15 @@ impl Fds {
 
     /// Returns the base from which `node` is opened.
     pub(crate) fn base_of(&self, node: &Node) -> Result<Base, Errno> {
-        node.parent().map_or_else(|| Ok(self.start()), |parent| self.open(parent).map(Base::Fd))
+        node.parent().map_or_else(|| Ok(self.base_of_root(node)), |parent| self.open(parent).map(Base::Fd))
     }
 
-    /// Returns the base of roots.
+    /// Returns the base from which a root is opened.
+    fn base_of_root(&self, root: &Node) -> Base {
+        root.root_base().map_or_else(|| self.start(), Base::Fd)
+    }
+
+    /// Returns the base of roots without a base of their own.
     fn start(&self) -> Base {
         self.start.get().cloned().flatten().map_or(Base::Cwd, Base::Fd)
     }
@@ -188,7 +193,8 @@ impl Fds {
         self.reopened.fetch_add(1, Ordering::Relaxed);
         let target = hop[0];
         let fd = self.with_room(|| match base {
-            None => sys::open_dir(self.start().as_fd(), target.name(), target.follow()).map(Dir::into_fd),
+            None => sys::open_dir(self.base_of_root(target).as_fd(), target.name(), target.follow())
+                .map(Dir::into_fd),
             Some(base) => sys::open_path(base.as_fd(), &join(hop), target.follow()),
         })?;
         let dir = Dir::from_fd(fd);

@@ -21,6 +21,9 @@ struct Root {
     index: usize,
     path_len: usize,
     dev: OnceLock<u64>,
+    /// The directory that the path starts from, until the end of the root. `None` for the working
+    /// directory.
+    base: Mutex<Option<Arc<OwnedFd>>>,
     /// The kept descriptors of the walk. Dangling once the walk is over and no consumer opens
     /// entries.
     fds: Weak<Fds>,
@@ -60,8 +63,19 @@ pub struct Node {
 
 impl Node {
     pub(crate) fn root(path: CString, root: usize, follow: Follow, fds: Weak<Fds>) -> Self {
-        let (path_len, dev) = (path.to_bytes().len(), OnceLock::new());
-        Self::new(None, path, 0, Arc::new(Root { index: root, path_len, dev, fds }), follow)
+        Self::root_at(None, path, root, follow, fds)
+    }
+
+    /// Creates a root whose path starts from `base`.
+    pub(crate) fn root_at(
+        base: Option<Arc<OwnedFd>>,
+        path: CString,
+        root: usize,
+        follow: Follow,
+        fds: Weak<Fds>,
+    ) -> Self {
+        let (path_len, dev, base) = (path.to_bytes().len(), OnceLock::new(), Mutex::new(base));
+        Self::new(None, path, 0, Arc::new(Root { index: root, path_len, dev, base, fds }), follow)
     }
 
     /// Returns a copy of this directory's root to which nothing refers yet.
@@ -249,6 +263,15 @@ impl Node {
         }
     }
 
+    /// Closes the descriptor of this directory if the walk keeps it, for instance because the
+    /// directory has been removed. A later call that needs the descriptor opens the directory
+    /// again.
+    pub fn close(&self) {
+        if let Some(fds) = self.fds() {
+            fds.release(self);
+        }
+    }
+
     /// Returns the state that the walk's gatherer keeps of this directory.
     pub(crate) fn gathered<T: Any>(&self) -> Option<&T> {
         self.gathered.get()?.downcast_ref()
@@ -261,6 +284,17 @@ impl Node {
     /// Returns the kept descriptors of the walk, if they still exist.
     pub(crate) fn fds(&self) -> Option<Arc<Fds>> {
         self.root.fds.upgrade()
+    }
+
+    /// Returns the directory that the path of the root starts from, unless it is the working
+    /// directory.
+    pub(crate) fn root_base(&self) -> Option<Arc<OwnedFd>> {
+        self.root.base.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Closes the directory that the path of the root starts from.
+    pub(crate) fn release_root_base(&self) {
+        self.root.base.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     pub(crate) fn follow(&self) -> Follow {

@@ -214,7 +214,7 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
                     self.schedule.push_wanted(task, false);
                 }
                 NextRoot::Note => self.roots.push_back(QueuedRoot::Note(root)),
-                NextRoot::Below(..) => continue,
+                NextRoot::At(..) | NextRoot::Below(..) => continue,
                 NextRoot::NotNow => return,
                 NextRoot::End => {
                     self.roots_end = true;

@@ -184,6 +184,12 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// Returns the open directory that it is in, for calls such as unlinkat(2).
+    #[must_use]
+    pub fn dir(&self) -> BorrowedFd<'_> {
+        self.at
+    }
+
     /// Returns the type in the metadata, or else in the dirent.
     #[must_use]
     pub fn file_type(&self) -> FileType {
@@ -358,6 +364,9 @@ pub enum Descend {
 pub enum NextRoot {
     /// Walk this path.
     Path(CString),
+    /// Walk this path, which starts from an open directory. That stays open until the end of the
+    /// root. Ignored in an ordered walk.
+    At(Arc<OwnedFd>, CString),
     /// No path to walk, but a call of [`Consumer::note`] at this place in the order. Ignored in an
     /// unordered walk.
     Note,

@@ -8,10 +8,11 @@ use super::advisor::{AdviceEnd, AdviceOptions, baseline, with_share};
 use super::cells::{advice_cells, candidates};
 use super::source::SampleSource;
 use super::verdict::Verdict;
+use crate::arms::Arm;
 use crate::fixture::Cell;
 use crate::stats::median;
 use crate::summary::summarise;
-use crate::{ArmSummary, Op, runner};
+use crate::{ArmName, ArmSummary, Op, runner};
 
 /// Sizes of the validation cells relative to the cells of the advice.
 const SCALES: [f64; 2] = [0.5, 2.0];
@@ -78,8 +79,8 @@ pub struct Regret {
     pub method: String,
     /// The fastest arm.
     pub best: String,
-    /// Time of the chosen arm divided by that of the fastest, minus one: the median over blocks, at
-    /// least 0.
+    /// Time of the chosen arm divided by that of the fastest, minus one: the median over blocks in
+    /// which the fastest was known already, at least 0.
     pub regret: f64,
 }
 
@@ -110,8 +111,10 @@ impl Validation {
 }
 
 /// Measures all candidates in cells of the same workloads as `verdicts`, with other seeds and sizes
-/// than `options`, in `blocks` blocks each. On a slow device they have fewer operations, as those
-/// of the advice.
+/// than `options`, in `blocks` blocks each; then the fastest and the chosen arms in as many blocks
+/// again, from which the regrets are. The fastest of many arms had luck in the blocks that made it
+/// the fastest, so those would overstate every regret. On a slow device the cells have fewer
+/// operations, as those of the advice.
 pub fn validate(
     verdicts: &[Verdict],
     options: &AdviceOptions,
@@ -126,7 +129,9 @@ pub fn validate(
                 verdict.workload == cell.workload.name() && verdict.cache == cell.cache.name()
             };
             let Some(verdict) = verdicts.iter().find(is_its) else { continue };
-            match regrets(verdict, &with_share(&cell, verdict.operations_share), cpus, blocks, source) {
+            let cell = with_share(&cell, verdict.operations_share);
+            let mut trial = Trial { cell: &cell, blocks, source: &mut *source };
+            match trial.regrets(verdict, cpus) {
                 Ok(regrets) => validation.regrets.extend(regrets),
                 Err(end) => return (validation, end),
             }
@@ -135,34 +140,58 @@ pub fn validate(
     (validation, AdviceEnd::Complete)
 }
 
-fn regrets(
-    verdict: &Verdict,
-    cell: &Cell,
-    cpus: usize,
+/// The validation in one cell.
+struct Trial<'a> {
+    cell: &'a Cell,
     blocks: u32,
-    source: &mut dyn SampleSource,
-) -> Result<Vec<Regret>, AdviceEnd> {
-    let outcome =
-        source.measure(cell, &candidates(cell, cpus), blocks, cell.seed).map_err(AdviceEnd::Failed)?;
-    match outcome.end {
-        runner::RunEnd::Complete => {}
-        runner::RunEnd::Interrupted => return Err(AdviceEnd::Interrupted),
-        runner::RunEnd::Failed(error) if error.op() == Op::Verify => return Err(AdviceEnd::Failed(error)),
-        // A cell that cannot be measured here says nothing about the advice.
-        runner::RunEnd::Failed(_) => return Ok(Vec::new()),
-    }
-    let arms = summarise(&outcome.rows, &cell.label(), &baseline(), cell.seed).arms;
-    Ok(Strategy::ALL.into_iter().filter_map(|strategy| regret(strategy, verdict, cell, &arms)).collect())
+    source: &'a mut dyn SampleSource,
 }
 
-fn regret(strategy: Strategy, verdict: &Verdict, cell: &Cell, arms: &[ArmSummary]) -> Option<Regret> {
-    let chosen = strategy.choose(verdict, arms)?;
-    let ratio = chosen.ratio_to_best.map_or(1.0, |ratio| ratio.median);
-    Some(Regret {
-        cell: cell.label(),
-        strategy,
-        method: chosen.method.clone(),
-        best: arms.first()?.method.clone(),
-        regret: (ratio - 1.0).max(0.0),
-    })
+impl Trial<'_> {
+    fn regrets(&mut self, verdict: &Verdict, cpus: usize) -> Result<Vec<Regret>, AdviceEnd> {
+        let candidates = candidates(self.cell, cpus);
+        let first = self.measure(&candidates, 0, &baseline())?;
+        let Some(fastest) = first.first().map(|arm| arm.method.clone()) else { return Ok(Vec::new()) };
+        let choices: Vec<(Strategy, String)> = Strategy::ALL
+            .into_iter()
+            .filter_map(|strategy| Some((strategy, strategy.choose(verdict, &first)?.method.clone())))
+            .collect();
+        let is_compared =
+            |name: &str| name == fastest || choices.iter().any(|(_, chosen)| chosen.as_str() == name);
+        // The first candidate is the baseline, which every measurement has.
+        let compared: Vec<Arm> = (0..)
+            .zip(&candidates)
+            .filter(|(at, arm)| *at == 0 || is_compared(&arm.name))
+            .map(|(_, arm)| arm.clone())
+            .collect();
+        let second = self.measure(&compared, self.blocks, &ArmName::new("rust", &fastest))?;
+        let regret_of = |(strategy, method): (Strategy, String)| {
+            let chosen = second.iter().find(|arm| arm.method == method && arm.runs > 0)?;
+            let ratio = if method == fastest { 1.0 } else { chosen.ratio?.median };
+            let regret = (ratio - 1.0).max(0.0);
+            Some(Regret { cell: self.cell.label(), strategy, method, best: fastest.clone(), regret })
+        };
+        Ok(choices.into_iter().filter_map(regret_of).collect())
+    }
+
+    /// Measures `arms` and returns their summaries, with ratios to `reference`; none if the cell
+    /// cannot be measured here, which says nothing about the advice.
+    fn measure(
+        &mut self,
+        arms: &[Arm],
+        before: u32,
+        reference: &ArmName,
+    ) -> Result<Vec<ArmSummary>, AdviceEnd> {
+        let seed = self.cell.seed.wrapping_add(before.into());
+        let outcome = self.source.measure(self.cell, arms, self.blocks, seed).map_err(AdviceEnd::Failed)?;
+        match outcome.end {
+            runner::RunEnd::Complete => {}
+            runner::RunEnd::Interrupted => return Err(AdviceEnd::Interrupted),
+            runner::RunEnd::Failed(error) if error.op() == Op::Verify => {
+                return Err(AdviceEnd::Failed(error));
+            }
+            runner::RunEnd::Failed(_) => return Ok(Vec::new()),
+        }
+        Ok(summarise(&outcome.rows, &self.cell.label(), reference, self.cell.seed).arms)
+    }
 }

@@ -19,6 +19,7 @@ use fathom_text::quote::{Charset, quote, quoteaf};
 use fathom_walk::Model;
 
 use super::keep::KeepArgs;
+use super::stream::STANDARD_OUTPUT;
 use super::table::{SCAN, ScanOption};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
 use crate::shared::getent;
@@ -212,10 +213,16 @@ impl ScanParser {
         if self.keep.is_some() && (self.output.is_some() || self.scan.since.is_some()) {
             return Err(b"--keep goes with neither -o nor --since: it chooses both".to_vec());
         }
+        let is_stream = self.output.as_ref().is_some_and(|output| output.as_os_str() == STANDARD_OUTPUT);
         let output = self.keep.clone().or(self.output.filter(|output| output.file_name().is_some()));
         let output = output.ok_or_else(|| {
             b"missing the name of the inventory (-o INVENTORY), or of a store (--keep DIR)".to_vec()
         })?;
+        if self.resume && is_stream {
+            return Err(
+                b"--resume needs the name of an inventory: '-o -' leaves nothing to go on with".to_vec()
+            );
+        }
         let exclusions = &self.scan.exclusions;
         if self.resume && *exclusions != Exclusions::default() {
             return Err(b"--resume takes no exclusions: they are those of the earlier scan".to_vec());

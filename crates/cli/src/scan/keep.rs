@@ -57,7 +57,7 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
             }
         }
     }
-    let status = super::run(args, charset);
+    let status = super::make(args, charset);
     if retention.is_empty() || ![DONE, FAILED].contains(&status) {
         return Ok(status);
     }

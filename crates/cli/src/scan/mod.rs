@@ -5,6 +5,7 @@ mod estimate;
 mod inodes;
 mod keep;
 mod select;
+mod stream;
 pub(crate) mod table;
 
 use std::ffi::OsString;
@@ -31,7 +32,10 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
     fathom_io::sys::keep_freed_memory();
     let charset = locale::current();
     match args::parse(words.into_iter(), charset) {
-        Ok(ScanAction::Scan(args)) => run(*args, charset),
+        Ok(ScanAction::Scan(args)) if args.output.as_os_str() == stream::STANDARD_OUTPUT => {
+            stream::run(*args, charset)
+        }
+        Ok(ScanAction::Scan(args)) => make(*args, charset),
         Ok(ScanAction::Estimate(args)) => estimate::run(*args, charset),
         Ok(ScanAction::Keep(args)) => keep::run(*args, charset),
         Err(end) => end.answer(&table::SCAN),
@@ -65,7 +69,8 @@ impl Observer for ScanWatch<'_> {
     }
 }
 
-fn run(args: ScanArgs, charset: Charset) -> u8 {
+/// Makes an inventory. Returns the exit status, [`MISUSED`] if there is none.
+fn make(args: ScanArgs, charset: Charset) -> u8 {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
     let signals = TerminationSignals::on_signals();
     scan.stop = signals.stop.clone();

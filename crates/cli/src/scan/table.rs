@@ -46,7 +46,9 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
         .required("INVENTORY", ValueKind::File)
         .more(
             "The directory is called INVENTORY.part until the scan ends. An INVENTORY is complete, or its manifest \
-         says what is missing.",
+         says what is missing. With `-` as INVENTORY, the finished inventory goes to standard output as a tar archive, \
+         unless that is a terminal; the scan makes it in a temporary directory (`TMPDIR`) first, which takes as much \
+         space as the archive.",
         ),
     long(ScanOption::Keep, "keep", SCANNED, "instead of `-o`: add a dated inventory to the store DIR, from the one before")
         .required("DIR", ValueKind::File)
@@ -167,6 +169,10 @@ pub(crate) const SCAN: Command<ScanOption> = Command {
             "with the names of extended attributes, and who has an ACL",
         ),
         ("fathom scan --keep store --keep-daily 14 --keep-weekly 8 /srv", "every night, for `fathom grew`"),
+        (
+            "ssh nas fathom scan -o - /srv | tar -xC srv.inv",
+            "scan there, and keep the inventory here, in a new directory",
+        ),
         ("fathom scan --estimate 30s /srv", "about how much there is, and where"),
     ],
     see_also: &["fathom", "fathom-query", "fathom-top", "fathom-list", "fathom-history", "fathom-grew"],

@@ -60,6 +60,6 @@ pub(crate) fn stop_on_termination() -> Arc<AtomicBool> {
 
 /// Returns the signals that end a process, except those that were ignored when it started: nohup(1)
 /// makes its command ignore SIGHUP, and shells make background jobs ignore SIGINT.
-fn termination_signals() -> impl Iterator<Item = i32> {
+pub(crate) fn termination_signals() -> impl Iterator<Item = i32> {
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !fathom_io::sys::is_ignored(*signal))
 }

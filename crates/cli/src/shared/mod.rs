@@ -9,8 +9,10 @@ pub(crate) mod inventory;
 pub(crate) mod json;
 pub(crate) mod locale;
 pub(crate) mod progress;
+pub(crate) mod removal;
 pub(crate) mod screen;
 pub(crate) mod start;
+pub(crate) mod temporary;
 pub(crate) mod value;
 
 pub(crate) use cmdline::{flag, getopt, help, output};

@@ -25,6 +25,7 @@ mod left_out;
 mod private;
 mod resume;
 mod since;
+mod stream;
 mod tables;
 
 use support::program::Program;

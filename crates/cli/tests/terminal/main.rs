@@ -269,3 +269,10 @@ fn a_benchmark_says_what_it_takes_before_it_starts() {
     let estimate = "fathom bench: 3 samples, 192.0 KiB to move, 64.0 KiB on the disk, roughly 0 s";
     assert!(out.trim_start().starts_with(estimate), "{out}");
 }
+
+#[test]
+fn an_inventory_is_not_written_to_a_terminal() {
+    let tree = Tree::parse("d/f 1");
+    let out = shown(&mut fathom(&tree, "scan -o - d"));
+    assert_eq!(out, "fathom scan: standard output is a terminal: an inventory goes to a file or a pipe\n");
+}

@@ -419,7 +419,13 @@ pub(crate) fn seconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
-pub(crate) fn host() -> String {
+/// Returns the name of this machine, as manifests have it.
+///
+/// ```
+/// assert!(!fathom_inventory::scan::host().is_empty());
+/// ```
+#[must_use]
+pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

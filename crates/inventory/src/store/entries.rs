@@ -11,6 +11,9 @@ use super::text::{extension, to_text};
 use crate::entry::type_letter;
 use fathom_walk::Attributes;
 
+/// The column with the numbers of the directories.
+pub(crate) const DIR_ID: &str = "dir_id";
+
 /// The buffered rows of a row group.
 #[derive(Default)]
 pub(crate) struct EntriesBuffer {
@@ -144,8 +147,7 @@ impl MetaBuffer {
 
 impl TableBuffer for EntriesBuffer {
     const SPECS: &'static [ColumnSpec] = &{
-        let mut specs =
-            [ColumnSpec::new("dir_id", ColumnKind::Int64, ColumnEncoding::Delta); META_COLUMNS + 8];
+        let mut specs = [ColumnSpec::new(DIR_ID, ColumnKind::Int64, ColumnEncoding::Delta); META_COLUMNS + 8];
         specs[1] = ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front);
         specs[2] = ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable();
         specs[3] = ColumnSpec::new("ext", ColumnKind::Text, ColumnEncoding::Dictionary).nullable();

@@ -7,6 +7,7 @@
 mod checksum;
 mod chunk;
 mod column;
+mod copied_group;
 mod dirs;
 mod entries;
 mod error;
@@ -24,6 +25,7 @@ pub(crate) use chunk::{EntryRow, EntryTotals, MissingColumns, RowChunk, micros};
 pub(crate) use column::{
     BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
 };
+pub(crate) use copied_group::{CopiedGroup, CopySource};
 pub(crate) use dirs::{DirRow, PATH_BYTES_MAX, stored_path};
 pub(crate) use files::{replace_private, sync_directory};
 pub(crate) use manifest::NAME as MANIFEST;
@@ -33,7 +35,7 @@ pub(crate) use read::{
     DirColumns, DirRowRead, EntriesByDir, EntryColumns, MetaColumns, NumberColumn, PathColumns, RowGroup,
     TREE_PATH_BYTES_MAX, TextColumn, check_files, each_of_file, errno_of,
 };
-pub(crate) use segment::{BatchWriter, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
+pub(crate) use segment::{BatchWriter, GROUP_ROWS, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
 pub(crate) use small_tables::ErrorRow;
 pub(crate) use text::to_text;
 
@@ -42,4 +44,7 @@ pub use error::{Error, Op};
 pub use files::{create_private, rename_new, sync_directory_of};
 pub use manifest::{Completeness, Manifest, ManifestFile, ManifestRoot, ReuseSummary, VERSION};
 pub use optional::{OptionalColumns, OptionalValues, UnknownColumn};
-pub use read::{Inventory, Table, TableRows, ValueKind, check_bytes};
+pub use read::{
+    BrowseKey, BrowsedDir, BrowsedEntry, Browser, Inventory, Table, TableRows, ValueKind, check_bytes,
+};
+pub use text::{EXTENSION_BYTES, name_extension};

@@ -16,6 +16,7 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use twox_hash::XxHash64;
 
 use super::column::{ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec};
+use super::copied_group::{CopiedGroup, close_result};
 use super::files::create_private;
 use super::optional::OptionalColumns;
 
@@ -107,6 +108,30 @@ impl<C: TableBuffer> ParquetWriter<C> {
         Ok(())
     }
 
+    /// Copies a row group of a file with the same columns, with other values in the column
+    /// `replaced`, those of `values`.
+    pub(crate) fn copy(
+        &mut self,
+        copied: &CopiedGroup,
+        replaced: &str,
+        values: &mut dyn ColumnBuffer,
+    ) -> Result<()> {
+        let footer = &copied.source.footer;
+        let of_group = footer.row_groups().get(copied.group).ok_or_else(|| missing("fewer row groups"))?;
+        let mut group = self.writer.next_row_group()?;
+        for column in of_group.columns() {
+            if column.column_descr().name() == replaced {
+                let mut column = group.next_column()?.ok_or_else(|| missing("fewer columns than fields"))?;
+                values.write_to(&mut column)?;
+                column.close()?;
+            } else {
+                group.append_column(&copied.source.file, close_result(column, copied.dir_ids.len()))?;
+            }
+        }
+        group.close()?;
+        Ok(())
+    }
+
     /// Writes the footer, and syncs the file if it is not a stream.
     pub(crate) fn finish(mut self) -> Result<FileStats> {
         let rows = self.writer.finish()?.file_metadata().num_rows().unsigned_abs();
@@ -123,7 +148,8 @@ fn missing(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
 
-fn schema(specs: &[ColumnSpec]) -> Result<TypePtr> {
+/// Returns the schema of a file with these columns.
+pub(super) fn schema(specs: &[ColumnSpec]) -> Result<TypePtr> {
     let fields = specs.iter().map(field).collect::<Result<_>>()?;
     Ok(Arc::new(Type::group_type_builder("fathom").with_fields(fields).build()?))
 }

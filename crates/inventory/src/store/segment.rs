@@ -11,8 +11,10 @@ use fathom_walk::fault::point;
 use fathom_walk::{address_space_left, spawn_thread};
 
 use super::chunk::{MissingColumns, RowChunk};
+use super::column::Int64Buffer;
+use super::copied_group::CopiedGroup;
 use super::dirs::DirsBuffer;
-use super::entries::EntriesBuffer;
+use super::entries::{DIR_ID, EntriesBuffer};
 use super::error::{Error, Op};
 use super::manifest::ManifestFile;
 use super::optional::OptionalColumns;
@@ -46,6 +48,8 @@ pub(crate) struct RowBatch {
     pub(crate) errors: ErrorsBuffer,
     /// The owners and groups of the directories.
     pub(crate) owners: BTreeSet<(u32, u32)>,
+    /// A row group of entries after those of the chunks.
+    pub(crate) copied: Option<CopiedGroup>,
     /// The number of entries in the chunks.
     pub(crate) rows: usize,
     /// The number of bytes of their names and link targets.
@@ -206,6 +210,16 @@ impl<C: TableBuffer> TableWriter<C> {
     }
 }
 
+impl TableWriter<EntriesBuffer> {
+    /// Writes a row group of another file. The buffer must be empty, for the rows have an order.
+    fn copy(&mut self, copied: &CopiedGroup, directory: &Path, segment: u32) -> Result<(), Error> {
+        let mut dir_ids = Int64Buffer::default();
+        copied.dir_ids.iter().for_each(|id| dir_ids.push(*id));
+        let written = self.open(directory, segment)?.copy(copied, DIR_ID, &mut dir_ids);
+        written.map_err(|error| Error::new(Op::Write, directory, error))
+    }
+}
+
 impl SegmentWriter {
     /// Creates a writer that continues after `files`, which are those of `segment` segments, and
     /// which have these optional columns.
@@ -252,6 +266,9 @@ impl SegmentWriter {
         (self.dirs.columns, self.errors.columns) = (batch.dirs, batch.errors);
         let (directory, segment) = (&self.directory, self.segment);
         self.entries.write(directory, segment)?;
+        if let Some(copied) = &batch.copied {
+            self.entries.copy(copied, directory, segment)?;
+        }
         self.dirs.write(directory, segment)?;
         self.errors.write(directory, segment)?;
         if self.links.columns.rows() >= GROUP_ROWS {

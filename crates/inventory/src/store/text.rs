@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Longest extension of a name, in bytes.
-const EXTENSION_BYTES: usize = 16;
+pub const EXTENSION_BYTES: usize = 16;
 
 /// Returns `name` as text, and its bytes if the text differs from them. In a name that is not
 /// UTF-8, invalid bytes are written as `\xNN` and a backslash is doubled. A UTF-8 name that
@@ -49,6 +49,20 @@ pub(crate) fn extension<'b>(name: &str, buffer: &'b mut [u8; EXTENSION_BYTES]) -
     buffer.copy_from_slice(suffix);
     buffer.make_ascii_lowercase();
     Some(buffer)
+}
+
+/// Returns the extension of a file name as the column `ext` has it: the suffix after the last dot,
+/// in lower case; `None` if it is empty or too long, or if the dot is the first character.
+///
+/// ```
+/// use fathom_inventory::store::{EXTENSION_BYTES, name_extension};
+///
+/// let mut buffer = [0; EXTENSION_BYTES];
+/// assert_eq!(name_extension(b"Photo.JPG", &mut buffer), Some(&b"jpg"[..]));
+/// assert_eq!(name_extension(b".bashrc", &mut buffer), None);
+/// ```
+pub fn name_extension<'b>(name: &[u8], buffer: &'b mut [u8; EXTENSION_BYTES]) -> Option<&'b [u8]> {
+    extension(&to_text(name).0, buffer)
 }
 
 #[cfg(test)]

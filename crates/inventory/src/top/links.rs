@@ -87,7 +87,7 @@ impl HardLinks {
     }
 
     /// Returns the sum of the names that do not count, for each directory.
-    pub(super) fn surplus_by_dir(&self) -> HashMap<i64, UsageSum> {
+    pub(crate) fn surplus_by_dir(&self) -> HashMap<i64, UsageSum> {
         let mut surplus: HashMap<i64, UsageSum> = HashMap::new();
         self.pairs().iter().for_each(|pair| surplus.entry(pair.second).or_default().add(&pair.sum));
         surplus

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fathom_walk::Model;
+use parquet::file::metadata::ParquetMetaDataReader;
 
 use super::{Job, JobOptions, SLICE_BYTES, UnitOptions, UnitRange, UnitRecord, UnitWorker};
 use crate::Owners;
@@ -316,6 +317,36 @@ fn a_directory_with_very_many_names_is_read_in_slices() {
         };
         for table in Table::ALL {
             assert_rows(&names(&one, table), &names(&out, table), table);
+        }
+    }
+}
+
+#[test]
+fn row_groups_are_copied_with_their_statistics() {
+    let top = tempfile::tempdir().unwrap();
+    for dir in 0..5 {
+        let dir = top.path().join(format!("tree/d{dir}"));
+        fs::create_dir_all(&dir).unwrap();
+        (0..9).for_each(|file| fs::write(dir.join(format!("f{file}")), vec![b'x'; 1000 * file]).unwrap());
+    }
+    let roots = vec![path(&top.path().join("tree"))];
+    let [one, out] = ["one.inv", "units.inv"].map(|name| top.path().join(name));
+    scan(&Scan { roots: roots.clone(), ..Scan::default() }, &one, &mut ()).unwrap();
+    let job = Job::begin(&JobOptions { roots, ..JobOptions::default() }, &out).unwrap();
+    run(&job, &options(Duration::ZERO, 64), usize::MAX, &|_, _| None);
+    finish(&job);
+    for table in Table::ALL {
+        assert_rows(&rows(&one, table), &rows(&out, table), table);
+    }
+    let file = fs::File::open(out.join("entries-00000.parquet")).unwrap();
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+    // Rows that are not copied are all in one row group.
+    assert_eq!(footer.num_row_groups(), 5, "one of each unit that has entries");
+    for group in footer.row_groups() {
+        let of = |name: &str| group.columns().iter().find(|column| column.column_descr().name() == name);
+        for name in ["dir_id", "size", "mtime"] {
+            let statistics = of(name).and_then(|column| column.statistics()).unwrap();
+            assert!(statistics.min_bytes_opt().is_some() && statistics.max_bytes_opt().is_some(), "{name}");
         }
     }
 }

@@ -63,6 +63,12 @@ impl EntryPath {
         }
     }
 
+    /// Returns the path of a directory of the walk.
+    #[must_use]
+    pub fn of_dir(dir: &Arc<Node>) -> Self {
+        Self { dir: dir.clone(), name: None }
+    }
+
     /// Returns the directory that contains the entry; `None` for a root.
     #[must_use]
     pub fn parent(&self) -> Option<&Arc<Node>> {

@@ -1,10 +1,12 @@
-//! Directories that an unordered walk did not descend into are walked roots, each as a root
-//! relative to its parent directory, and never through a symbolic link.
+//! Directories that an unordered walk did not descend into are walked later, each as a root
+//! relative to its parent directory, and never through a symbolic link. Roots also start from
+//! directories that the caller has opened.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -93,6 +95,15 @@ impl RootSource for DeferredRoots {
     }
 }
 
+/// Walks the entries `names` of one open directory, each as a root.
+struct OpenBase(Arc<OwnedFd>, Vec<CString>);
+
+impl RootSource for OpenBase {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        self.1.pop().map_or(NextRoot::End, |name| NextRoot::At(self.0.clone(), name))
+    }
+}
+
 /// Walks `root` directory by directory, and returns the recorded calls.
 fn walk(way: way::Way, root: PathBuf, before: Option<Box<dyn FnOnce()>>) -> StepLog {
     let _watchdog = Watchdog::new(format_args!("{way:?}"));
@@ -143,4 +154,28 @@ fn a_directory_replaced_by_a_link_is_not_followed() {
     };
     let log = walk(SYNC, tree.root(), Some(Box::new(swap)));
     assert_eq!((log.entries, log.refused.len()), (1, 1), "{:?}", log.ends);
+}
+
+#[test]
+fn roots_start_from_an_open_directory_wherever_it_is_moved() {
+    let tree = Tree::new();
+    for dir in ["base/a", "base/b"] {
+        tree.dir(dir);
+        tree.file(&format!("{dir}/file"));
+    }
+    let base: Arc<OwnedFd> = Arc::new(fs::File::open(tree.path("base")).unwrap().into());
+    fs::rename(tree.path("base"), tree.path("moved")).unwrap();
+    for way in way::all() {
+        let _watchdog = Watchdog::new(format_args!("{way:?}"));
+        let names = ["a", "missing", "b"].map(|name| CString::new(name).unwrap()).to_vec();
+        let (step, mut roots) = (Step::default(), OpenBase(base.clone(), names));
+        run_unordered(way.options(), step.clone(), &mut roots, &mut |_: Progress| {}).unwrap();
+        drop(roots);
+        let mut log = std::mem::take(&mut *step.0.lock().unwrap());
+        log.ends.sort();
+        assert_eq!(log.ends, [&b"a"[..], b"b", b"missing"], "{way:?}");
+        assert_eq!((log.entries, log.refused), (2, vec![b"missing".to_vec()]), "{way:?}");
+        // Each root has closed its directory at its end.
+        assert_eq!(Arc::strong_count(&base), 1, "{way:?}");
+    }
 }

@@ -18,6 +18,7 @@
 //!
 //! Two tests in `group.rs` show the abort and the panic.
 
+mod browse;
 mod by_dir;
 mod decode;
 mod dirs;
@@ -44,6 +45,7 @@ use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
 use paths::LongPaths;
 use table_file::TableFile;
 
+pub use browse::{BrowseKey, BrowsedDir, BrowsedEntry, Browser};
 pub(crate) use by_dir::EntriesByDir;
 pub(crate) use dirs::{DirColumns, DirRowRead};
 pub(crate) use group::RowGroup;
@@ -280,6 +282,13 @@ impl Inventory {
             self.each(table, |group| group.check())?;
         }
         Ok(())
+    }
+
+    /// Returns the path of a file of a table.
+    pub(crate) fn path_of(&self, table: Table, file: usize) -> Result<PathBuf, Error> {
+        let at = self.files_of(table).nth(file);
+        let at = at.ok_or_else(|| self.refused("it has fewer files than its manifest says"))?;
+        Ok(self.directory.join(&self.manifest.files[at].name))
     }
 
     /// Returns the number of rows of each row group of each file of a table.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::Stitcher;
 use super::plan::{RootIndex, Target};
-use super::rows::{EntriesGroup, Tables};
-use crate::store::Error;
+use super::rows::{EntriesGroup, GroupHead, Tables};
+use crate::store::{CopiedGroup, Error, NumberColumn};
 
 /// Most rows of a chunk.
 const CHUNK_ROWS: usize = 1024;
@@ -71,6 +71,13 @@ impl Stitcher<'_> {
     ) -> Result<(), Error> {
         while !rows.is_empty() {
             let directory = self.plan.units[unit].directory.clone();
+            if let Some((head, source, group)) = tables.whole(unit, &directory, &rows)?
+                && let Some(dir_ids) = self.dir_ids_of_copy(unit, &head)
+            {
+                rows.start += dir_ids.len() as u64;
+                self.copy_group(&head, CopiedGroup { source, group, dir_ids })?;
+                continue;
+            }
             let Some((group, within)) = tables.group(unit, &directory, &rows)? else {
                 return Err(self.damaged(unit, "it has fewer rows than its list of roots says"));
             };
@@ -80,15 +87,53 @@ impl Stitcher<'_> {
         Ok(())
     }
 
-    fn entry_group(&mut self, unit: usize, group: &EntriesGroup, rows: Range<usize>) -> Result<(), Error> {
-        let mut devs: Vec<u64> =
-            rows.clone().filter_map(|row| group.devs.get(row)).map(i64::cast_unsigned).collect();
+    /// Returns the new numbers of the directories of a row group that is copied; `None` if other
+    /// columns change as well, or if other tables need its rows.
+    fn dir_ids_of_copy(&mut self, unit: usize, head: &GroupHead) -> Option<Vec<i64>> {
+        let has_links = head.links.or_zero().iter().any(|links| *links > 1);
+        let is_same = self.renumbered(unit, &head.devs, 0..head.ids.or_zero().len()).is_none();
+        let mut known = (0, 0);
+        let mut new_id = |id: i64| {
+            if id != known.0 {
+                known = (id, if id == 0 { 0 } else { self.plan.new_id(unit, id) });
+            }
+            known.1
+        };
+        (is_same && !has_links).then(|| head.ids.or_zero().iter().map(|id| new_id(*id)).collect())
+    }
+
+    fn copy_group(&mut self, head: &GroupHead, group: CopiedGroup) -> Result<(), Error> {
+        let [uids, gids] = &head.owners;
+        let owners = (0..group.dir_ids.len()).filter_map(|row| Some((uids.get(row)?, gids.get(row)?)));
+        let mut last = None;
+        for owner in owners {
+            if last.replace(owner) != Some(owner) {
+                self.batch.owners.insert((owner.0 as u32, owner.1 as u32));
+            }
+        }
+        self.totals.entries += group.dir_ids.len() as u64;
+        self.batch.copied = Some(group);
+        self.send();
+        self.check_stop()
+    }
+
+    /// Returns the devices of rows with their new numbers; `None` if all have the same.
+    fn renumbered(
+        &mut self,
+        unit: usize,
+        devs: &NumberColumn,
+        rows: Range<usize>,
+    ) -> Option<Vec<(u64, u64)>> {
+        let mut devs: Vec<u64> = rows.filter_map(|row| devs.get(row)).map(i64::cast_unsigned).collect();
         devs.sort_unstable();
         devs.dedup();
         let host = self.plan.units[unit].host.clone();
-        let renumbered: Vec<_> =
-            devs.into_iter().map(|dev| (dev, self.plan.devices.number(&host, dev))).collect();
-        let is_same = renumbered.iter().all(|(then, now)| then == now);
+        let pairs: Vec<_> = devs.into_iter().map(|dev| (dev, self.plan.devices.number(&host, dev))).collect();
+        pairs.iter().any(|(then, now)| then != now).then_some(pairs)
+    }
+
+    fn entry_group(&mut self, unit: usize, group: &EntriesGroup, rows: Range<usize>) -> Result<(), Error> {
+        let renumbered = self.renumbered(unit, &group.devs, rows.clone());
         let ids = group.ids.or_zero();
         let mut start = rows.start;
         while start < rows.end {
@@ -96,8 +141,8 @@ impl Stitcher<'_> {
                 ids[start..rows.end].iter().take(CHUNK_ROWS).take_while(|id| **id == ids[start]).count();
             let chunk = group.rows.chunk(start..start + run);
             let mut chunk = chunk.map_err(|error| self.damaged(unit, error))?;
-            if !is_same {
-                chunk.renumber_all(&renumbered);
+            if let Some(renumbered) = &renumbered {
+                chunk.renumber_all(renumbered);
             }
             let id = if ids[start] == 0 { 0 } else { self.plan.new_id(unit, ids[start]) };
             self.batch.rows += run;

@@ -140,10 +140,19 @@ impl Stitcher<'_> {
     fn send_if_full(&mut self) -> Result<(), Error> {
         if self.writer.is_filled(&self.batch) {
             self.send();
-            (self.progress)(self.totals.entries);
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::new(Op::Write, Path::new(WHOLE), "it was interrupted"));
-            }
+            self.check_stop()?;
+        }
+        Ok(())
+    }
+
+    /// Reports progress.
+    ///
+    /// # Errors
+    /// If the pass must stop.
+    fn check_stop(&mut self) -> Result<(), Error> {
+        (self.progress)(self.totals.entries);
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(Op::Write, Path::new(WHOLE), "it was interrupted"));
         }
         Ok(())
     }

@@ -5,13 +5,20 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use parquet::errors::Result as Parquet;
 
-use crate::store::{DirColumns, EntryColumns, Error, Inventory, NumberColumn, Op, RowGroup, Table};
+use crate::store::{
+    CopySource, DirColumns, EntryColumns, Error, GROUP_ROWS, Inventory, NumberColumn, Op, RowGroup, Table,
+};
 
 /// Most decoded row groups.
 const GROUPS_MAX: usize = 4;
+
+/// Fewest rows of a row group that is copied. It begins a row group of the new table, so small ones
+/// would make many of those. Tests have small trees.
+const COPIED_ROWS_MIN: u64 = if cfg!(test) { 1 } else { GROUP_ROWS as u64 / 4 };
 
 /// The columns of a row group of a table.
 pub(super) trait Decoded: Sized {
@@ -36,6 +43,15 @@ impl Decoded for EntriesGroup {
     }
 }
 
+/// The columns of a row group of `entries` that decide whether it is copied.
+pub(super) struct GroupHead {
+    pub(super) ids: NumberColumn,
+    pub(super) devs: NumberColumn,
+    /// Owner and group of each row.
+    pub(super) owners: [NumberColumn; 2],
+    pub(super) links: NumberColumn,
+}
+
 impl Decoded for DirColumns {
     const TABLE: Table = Table::Dirs;
 
@@ -50,6 +66,8 @@ struct OpenTable {
     /// The first row of each row group, with its file and its index there.
     groups: Vec<(u64, usize, usize)>,
     rows: u64,
+    /// The file from which a row group was copied last, with its index.
+    source: Option<(usize, Option<Arc<CopySource>>)>,
 }
 
 /// The tables of all units that are being read.
@@ -70,6 +88,14 @@ impl<D: Decoded> Tables<D> {
         self.decoded.retain(|((of, _), _)| *of != unit);
     }
 
+    /// Returns the table of a unit, which it opens if necessary.
+    fn table(&mut self, unit: usize, directory: &Path) -> Result<&mut OpenTable, Error> {
+        Ok(match self.open.entry(unit) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(free) => free.insert(OpenTable::open(directory, D::TABLE)?),
+        })
+    }
+
     /// Returns the row group that has the first row of `range`, and the rows of `range` that are in
     /// it, counted from its first one; `None` if the table has no such row.
     pub(super) fn group(
@@ -78,10 +104,8 @@ impl<D: Decoded> Tables<D> {
         directory: &Path,
         range: &Range<u64>,
     ) -> Result<Option<(&D, Range<usize>)>, Error> {
-        let table = match self.open.entry(unit) {
-            Entry::Occupied(open) => open.into_mut(),
-            Entry::Vacant(free) => free.insert(OpenTable::open(directory, D::TABLE)?),
-        };
+        self.table(unit, directory)?;
+        let Some(table) = self.open.get(&unit) else { return Ok(None) };
         let after = table.groups.partition_point(|(first, ..)| *first <= range.start);
         if after == 0 || range.start >= table.rows || range.is_empty() {
             return Ok(None);
@@ -107,6 +131,39 @@ impl<D: Decoded> Tables<D> {
     }
 }
 
+impl Tables<EntriesGroup> {
+    /// Returns the row group that begins with the first row of `range`, to be copied as it is:
+    /// `None` unless all of it is in the range, and it is large enough.
+    pub(super) fn whole(
+        &mut self,
+        unit: usize,
+        directory: &Path,
+        range: &Range<u64>,
+    ) -> Result<Option<(GroupHead, Arc<CopySource>, usize)>, Error> {
+        let table = self.table(unit, directory)?;
+        let Ok(at) = table.groups.binary_search_by_key(&range.start, |(first, ..)| *first) else {
+            return Ok(None);
+        };
+        let (first, file, group) = table.groups[at];
+        let end = table.groups.get(at + 1).map_or(table.rows, |(first, ..)| *first);
+        if end > range.end || end - first < COPIED_ROWS_MIN {
+            return Ok(None);
+        }
+        let Some(source) = table.source(file)? else { return Ok(None) };
+        let mut head = None;
+        table.inventory.group(Table::Entries, file, group, |group| {
+            head = Some(GroupHead {
+                ids: group.numbers("dir_id")?,
+                devs: group.numbers("dev")?,
+                owners: [group.numbers("uid")?, group.numbers("gid")?],
+                links: group.numbers("nlink")?,
+            });
+            Ok(())
+        })?;
+        Ok(head.map(|head| (head, source, group)))
+    }
+}
+
 impl OpenTable {
     fn open(directory: &Path, table: Table) -> Result<Self, Error> {
         let inventory = Inventory::open(directory)?;
@@ -117,6 +174,20 @@ impl OpenTable {
                 rows += count;
             }
         }
-        Ok(Self { inventory, groups, rows })
+        Ok(Self { inventory, groups, rows, source: None })
+    }
+
+    /// Returns the file at an index, if row groups of it can be copied.
+    fn source(&mut self, file: usize) -> Result<Option<Arc<CopySource>>, Error> {
+        if let Some((known, source)) = &self.source
+            && *known == file
+        {
+            return Ok(source.clone());
+        }
+        let path = self.inventory.path_of(Table::Entries, file)?;
+        let source = CopySource::open(&path).map_err(|error| Error::new(Op::Read, &path, error))?;
+        let source = source.map(Arc::new);
+        self.source = Some((file, source.clone()));
+        Ok(source)
     }
 }

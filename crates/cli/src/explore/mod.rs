@@ -1,0 +1,127 @@
+//! `fathom explore`: from the command line to the exit status. The crate `fathom-explore` has the
+//! state and the views; this module has the terminal, the signals and the programs.
+
+mod args;
+mod inbox;
+mod keyboard;
+mod open;
+mod programs;
+mod remote;
+mod removal;
+mod run;
+mod signals;
+pub(crate) mod table;
+mod tty;
+
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_explore::filter::FilterContext;
+use fathom_explore::session::Session;
+use fathom_explore::source::Source;
+use fathom_explore::state::{Settings, State};
+use fathom_text::quote::Charset;
+use fathom_text::time::{TimeStyle, Zone};
+
+use self::args::ExploreArgs;
+use self::inbox::{AnswerInbox, wake_pipe};
+use self::run::{Running, SessionEnd};
+use self::signals::SessionSignals;
+use self::tty::ExploreTerminal;
+use crate::shared::cmdline::exit::{DONE, FAILED, MISUSED};
+use crate::shared::locale;
+use crate::shared::output::{self, Output, reason};
+
+const NAME: &str = table::EXPLORE.name;
+
+/// Runs the command with the arguments `words`. Returns the exit status.
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => explore(&args, charset),
+        Err(end) => end.answer(&table::EXPLORE),
+    }
+}
+
+fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
+    // The terminal first: without one, nothing is walked.
+    let opened = tty::open(args.prints_marks).and_then(|tty| Ok((tty, open::open_source(args, charset)?)));
+    let (tty, opened) = match opened {
+        Ok(opened) => opened,
+        Err(message) => {
+            output::print_error(NAME, &message);
+            return MISUSED;
+        }
+    };
+    // Its directory is removed after the source is closed.
+    let _fetched = opened.fetched;
+    match run(args, charset, tty, opened.source) {
+        Ok((SessionEnd::Quit, marked)) => print_marked(args, &marked),
+        Ok((SessionEnd::Interrupted(status), _)) => status,
+        Err(error) => {
+            output::print_error(NAME, &[b"terminal: ", &reason(&error)[..]].concat());
+            FAILED
+        }
+    }
+}
+
+/// Runs the session. Returns its end, and the paths of the marked entries.
+fn run(
+    args: &ExploreArgs,
+    charset: Charset,
+    tty: std::fs::File,
+    source: Box<dyn Source>,
+) -> io::Result<(SessionEnd, Vec<Vec<u8>>)> {
+    let (wake, waker) = wake_pipe()?;
+    let signals = SessionSignals::install(&waker)?;
+    tty::restore_on_panic(&tty, &waker)?;
+    let inbox = Arc::new(AnswerInbox::new(waker));
+    let answers = inbox.clone();
+    let session =
+        Session::start(source, removal::open_remover(args, charset), move |answer| answers.push(answer))?;
+    let state = State::new(settings(args, charset));
+    let terminal = ExploreTerminal::enter(tty, args.uses_mouse)?;
+    let mut running = Running { state, session, inbox, wake, signals, terminal, charset };
+    let end = running.run();
+    let left = running.terminal.leave();
+    running.session.end();
+    let end = end?;
+    left?;
+    Ok((end, running.state.marked_paths()))
+}
+
+fn settings(args: &ExploreArgs, charset: Charset) -> Settings {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_s = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    let times = TimeStyle::parse(b"long-iso", Zone::from_env(locale::env)).unwrap_or_default();
+    Settings {
+        context: FilterContext { now_s, owners: Arc::new(open::owners()), charset },
+        times,
+        arrangement: args.arrangement.clone(),
+        is_read_only: args.is_read_only,
+        prints_marks: args.prints_marks,
+        has_colors: has_colors(),
+    }
+}
+
+/// Returns whether the environment allows colours.
+fn has_colors() -> bool {
+    let env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    env("NO_COLOR").is_none() && env("TERM").is_some_and(|term| term != "dumb")
+}
+
+/// Prints the paths of the marked entries, if that was requested. Returns the exit status.
+fn print_marked(args: &ExploreArgs, marked: &[Vec<u8>]) -> u8 {
+    if !args.prints_marks {
+        return DONE;
+    }
+    let mut out = Output::new();
+    for path in marked {
+        out.buffer().extend_from_slice(path);
+        out.buffer().push(0);
+        out.flush_if_full();
+    }
+    out.finish(NAME)
+}

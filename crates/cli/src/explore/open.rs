@@ -1,0 +1,101 @@
+//! Opens the trees or the inventory that a command line names.
+
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use fathom_explore::source::{Source, SourceError};
+use fathom_explore::sources::inventory::InventorySource;
+use fathom_explore::sources::live::{LiveOptions, LiveSource};
+use fathom_inventory::Owners;
+use fathom_text::quote::{Charset, quoteaf};
+use fathom_text::strerror;
+
+use super::args::ExploreArgs;
+use super::remote::RemoteInventory;
+use crate::shared::getent;
+use crate::shared::start::AutoStart;
+
+/// The file that makes a directory an inventory.
+const MANIFEST: &str = "manifest.json";
+
+/// A source that has been opened.
+pub(crate) struct OpenedSource {
+    pub(crate) source: Box<dyn Source>,
+    /// The inventory that it reads, which is removed with this.
+    pub(crate) fetched: Option<RemoteInventory>,
+}
+
+/// Opens the source. Owners are those of the inventory, or of this machine.
+///
+/// # Errors
+/// A message, without the program's name.
+pub(crate) fn open_source(args: &ExploreArgs, charset: Charset) -> Result<OpenedSource, Vec<u8>> {
+    if let Some(tree) = &args.remote {
+        let fetched = tree.fetch(&args.ssh, args.one_file_system)?;
+        let path = CString::new(fetched.path().into_os_string().into_vec()).unwrap_or_default();
+        let opened = InventorySource::open(as_path(&path), args.since.as_deref());
+        let source = opened.map_err(|error| failure(&error, &path, charset))?;
+        return Ok(OpenedSource { source: Box::new(source), fetched: Some(fetched) });
+    }
+    let source = open_local(args, charset)?;
+    Ok(OpenedSource { source, fetched: None })
+}
+
+fn open_local(args: &ExploreArgs, charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {
+    match &args.paths[..] {
+        [path] if args.since.is_some() || is_inventory(path) => {
+            let opened = InventorySource::open(as_path(path), args.since.as_deref());
+            let source = opened.map_err(|error| failure(&error, path, charset))?;
+            Ok(Box::new(source))
+        }
+        paths => open_trees(args, paths, charset),
+    }
+}
+
+fn open_trees(args: &ExploreArgs, paths: &[CString], charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {
+    for path in paths {
+        // A tree that does not exist would be an empty screen.
+        if let Err(error) = std::fs::symlink_metadata(as_path(path)) {
+            let path = quoteaf(path.as_bytes(), charset);
+            return Err(
+                [b"cannot access ", &path[..], b": ", &crate::shared::output::reason(&error)].concat()
+            );
+        }
+    }
+    let start = AutoStart::read(super::NAME.as_bytes(), charset, args.model, args.threads.is_some());
+    let options = LiveOptions {
+        model: args.model,
+        threads: args.threads,
+        hints: start.hints.clone(),
+        one_file_system: args.one_file_system,
+        owners: getent::owners(),
+        ..LiveOptions::default()
+    };
+    let source = LiveSource::start(paths.to_vec(), options);
+    Ok(Box::new(source.map_err(|error| failure(&error, &paths[0], charset))?))
+}
+
+/// Returns the owners whose names are shown. None of the calls waits for a directory server.
+pub(crate) fn owners() -> Owners {
+    Owners::read()
+}
+
+fn is_inventory(path: &CString) -> bool {
+    as_path(path).join(MANIFEST).is_file()
+}
+
+fn as_path(path: &CString) -> &Path {
+    Path::new(OsStr::from_bytes(path.as_bytes()))
+}
+
+fn failure(error: &SourceError, path: &CString, charset: Charset) -> Vec<u8> {
+    match error {
+        SourceError::Os(operation, errno) => {
+            let path = quoteaf(path.as_bytes(), charset);
+            [b"cannot ", operation.as_bytes(), b" ", &path, b": ", &strerror(*errno)].concat()
+        }
+        SourceError::Other(cause) => cause.clone().into_bytes(),
+        SourceError::Cancelled => b"cancelled".to_vec(),
+    }
+}

@@ -1,0 +1,85 @@
+//! The programs that the explorer starts, and the file that it writes.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+
+use fathom_text::quote::{Charset, quoteaf};
+
+use crate::shared::output::reason;
+
+/// The program that opens a file with the application of the desktop.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+/// Returns the command for a shell in a directory.
+pub(crate) fn shell(directory: Vec<u8>) -> Command {
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+    let mut command = Command::new(shell.unwrap_or_else(|| OsString::from("/bin/sh")));
+    command.current_dir(OsString::from_vec(directory));
+    command
+}
+
+/// Returns the command that opens a path.
+pub(crate) fn opener(path: Vec<u8>) -> Command {
+    let mut command = Command::new(OPENER);
+    // A path that begins with a dash would be an option.
+    let path = if path.starts_with(b"-") { [b"./", &path[..]].concat() } else { path };
+    command.arg(OsString::from_vec(path));
+    command
+}
+
+/// Runs a program that has the terminal. Returns a message if it cannot be run or fails.
+pub(crate) fn run(mut command: Command, terminal: io::Result<File>) -> Option<Vec<u8>> {
+    let name = quoteaf(command.get_program().as_bytes(), Charset::Ascii);
+    let status = terminal.and_then(|terminal| command.stdout(terminal).status());
+    match status {
+        Ok(status) if status.success() || command.get_program() != OPENER => None,
+        Ok(status) => Some([&name[..], b" failed: ", status.to_string().as_bytes()].concat()),
+        Err(error) => Some([b"cannot run ", &name[..], b": ", &reason(&error)].concat()),
+    }
+}
+
+/// Writes a script, which must not exist yet. Returns a message.
+pub(crate) fn write_script(path: &[u8], text: &[u8], charset: Charset) -> Vec<u8> {
+    let name = quoteaf(path, charset);
+    let mut options = File::options();
+    let created = options.write(true).create_new(true).mode(0o700).open(OsStr::from_bytes(path));
+    match created.and_then(|mut file| file.write_all(text)) {
+        Ok(()) => [b"the script is in ", &name[..]].concat(),
+        Err(error) => [b"cannot write ", &name[..], b": ", &reason(&error)].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_written_once_and_is_executable() {
+        use std::os::unix::fs::PermissionsExt;
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("a b.sh");
+        let write = || write_script(path.as_os_str().as_bytes(), b"exit 0\n", Charset::Utf8);
+        assert!(write().starts_with(b"the script is in "));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(write().ends_with(b": File exists"));
+        assert!(Command::new(path).status().unwrap().success());
+    }
+
+    #[test]
+    fn a_path_is_never_an_option() {
+        let command = opener(b"-rf".to_vec());
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["./-rf"]);
+    }
+
+    #[test]
+    fn programs_that_cannot_be_run_are_named() {
+        let null = || File::options().write(true).open("/dev/null");
+        let message = run(Command::new("/nonexistent/program"), null()).unwrap();
+        assert_eq!(message, b"cannot run '/nonexistent/program': No such file or directory");
+        assert_eq!(run(Command::new("false"), null()), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! Removes what is marked, by the crate `fathom-remove`, and logs it. A disk that is full is no
+//! reason to remove nothing, so a log that cannot be written is only reported.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, Remover};
+use fathom_remove::{
+    Observer, RemovalAction, RemovalFailure, RemovalOptions, RemovalSummary, RemovedEntry, Target, remove,
+    working_directories,
+};
+use fathom_text::quote::Charset;
+use fathom_walk::Error;
+
+use super::args::ExploreArgs;
+use crate::shared::output::reason;
+use crate::shared::removal::{RemovalLog, failure_message, trash_options};
+use crate::shared::start::AutoStart;
+
+/// Returns the remover for entries of this machine; `None` if nothing may be removed.
+pub(crate) fn open_remover(args: &ExploreArgs, charset: Charset) -> Option<Box<dyn Remover>> {
+    if args.is_read_only {
+        return None;
+    }
+    let start = AutoStart::read(super::NAME.as_bytes(), charset, args.model, args.threads.is_some());
+    let options = RemovalOptions {
+        model: args.model,
+        threads: args.threads,
+        hints: start.hints,
+        measure: true,
+        ..RemovalOptions::default()
+    };
+    Some(Box::new(TreeRemover { options, charset }))
+}
+
+/// Removes entries of trees of this machine.
+struct TreeRemover {
+    options: RemovalOptions,
+    charset: Charset,
+}
+
+impl TreeRemover {
+    fn run(
+        &self,
+        action: RemovalAction,
+        removals: &[Removal],
+        watch: &Arc<RemovalWatch>,
+        progress: &mut dyn FnMut(RemovalProgress),
+        stop: &Arc<AtomicBool>,
+    ) -> Result<RemovalSummary, Error> {
+        let options = RemovalOptions {
+            action,
+            // Without a working directory, nothing contains it.
+            protected: working_directories().unwrap_or_default(),
+            stop: stop.clone(),
+            ..self.options.clone()
+        };
+        let tell = &mut |_| progress(watch.progress());
+        remove(removals.iter().map(target), &options, watch.clone(), tell)
+    }
+
+    fn watch(&self, log: Option<RemovalLog>, wants_entries: bool) -> Arc<RemovalWatch> {
+        Arc::new(RemovalWatch {
+            charset: self.charset,
+            wants_entries,
+            log: log.map(Mutex::new),
+            entries: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            first_failure: Mutex::default(),
+            log_failure: Mutex::default(),
+        })
+    }
+}
+
+impl Remover for TreeRemover {
+    fn plan(&mut self, removals: &[Removal], stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
+        let watch = self.watch(None, false);
+        let plan = self.run(RemovalAction::DryRun, removals, &watch, &mut |_| (), stop);
+        let plan = plan.map_err(|error| error.to_string().into_bytes())?;
+        match watch.take_failure() {
+            Some(failure) if plan.files + plan.directories == 0 => Err(failure),
+            _ => Ok(RemovalPlan {
+                files: plan.files,
+                directories: plan.directories,
+                bytes: plan.allocated,
+                freed: (plan.failures == 0 && !plan.stopped).then_some(plan.freed),
+            }),
+        }
+    }
+
+    fn remove(
+        &mut self,
+        kind: RemovalKind,
+        removals: &[Removal],
+        progress: &mut dyn FnMut(RemovalProgress),
+        stop: &Arc<AtomicBool>,
+    ) -> RemovalOutcome {
+        let (action, word) = match kind {
+            RemovalKind::Delete => (RemovalAction::Delete, "remove"),
+            RemovalKind::Trash => (RemovalAction::Trash(trash_options()), "trash"),
+        };
+        let (log, refused) = match open_log(word) {
+            Ok(log) => (Some(log), None),
+            Err(error) => (None, Some(error)),
+        };
+        let watch = self.watch(log, true);
+        if let Some(error) = refused {
+            watch.keep_log_failure(&error);
+        }
+        let ended = self.run(action, removals, &watch, progress, stop);
+        let error = ended.err().map(|error| error.to_string().into_bytes());
+        RemovalOutcome {
+            removed: removals.iter().map(is_gone).collect(),
+            progress: watch.progress(),
+            first_failure: error.or_else(|| watch.take_failure()),
+        }
+    }
+}
+
+fn target(removal: &Removal) -> Target {
+    Target::below(as_path(&removal.root), removal.below.clone()).identity(removal.identity)
+}
+
+/// Returns whether the inode that was shown is no longer at its place.
+fn is_gone(removal: &Removal) -> bool {
+    let path = as_path(&removal.root).join(as_path(&removal.below));
+    match path.symlink_metadata() {
+        Ok(meta) => (meta.dev(), meta.ino()) != (removal.identity.dev, removal.identity.ino),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// Opens the log of the explorer, `$XDG_STATE_HOME/fathom/removed.jsonl`.
+fn open_log(action: &'static str) -> io::Result<RemovalLog> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    let directory = state.ok_or_else(|| io::Error::other("HOME is not set"))?.join("fathom");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+    RemovalLog::open(&directory.join("removed.jsonl"), action)
+}
+
+/// Receives the events of a removal.
+struct RemovalWatch {
+    charset: Charset,
+    wants_entries: bool,
+    log: Option<Mutex<RemovalLog>>,
+    entries: AtomicU64,
+    failures: AtomicU64,
+    first_failure: Mutex<Option<Vec<u8>>>,
+    log_failure: Mutex<Option<Vec<u8>>>,
+}
+
+impl RemovalWatch {
+    fn progress(&self) -> RemovalProgress {
+        RemovalProgress {
+            entries: self.entries.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+        }
+    }
+
+    fn keep_log_failure(&self, error: &io::Error) {
+        let message = [b"not logged: ", &reason(error)[..]].concat();
+        self.log_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
+    }
+
+    /// Returns the first failure; if there is none, that of the log.
+    fn take_failure(&self) -> Option<Vec<u8>> {
+        let take =
+            |failure: &Mutex<Option<Vec<u8>>>| failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        take(&self.first_failure).or_else(|| take(&self.log_failure))
+    }
+}
+
+impl Observer for RemovalWatch {
+    fn wants_entries(&self) -> bool {
+        self.wants_entries
+    }
+
+    fn removed(&self, entries: &[RemovedEntry]) {
+        self.entries.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        let Some(log) = &self.log else { return };
+        let written = log.lock().unwrap_or_else(PoisonError::into_inner).append(entries);
+        if let Err(error) = written {
+            self.keep_log_failure(&error);
+        }
+    }
+
+    fn failed(&self, failure: &RemovalFailure) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        let message = failure_message(failure, self.charset);
+        self.first_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
+    }
+}

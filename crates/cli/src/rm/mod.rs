@@ -1,0 +1,159 @@
+//! `fathom rm`: from the command line to the exit status.
+
+mod args;
+mod paths;
+mod question;
+mod report;
+pub(crate) mod table;
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fathom_remove::{RemovalAction, RemovalOptions, RemovalSummary, Target, remove, working_directories};
+use fathom_text::quote::{Charset, quoteaf};
+
+use self::args::{PathSource, RmArgs};
+use self::paths::{Paths, PathsError, as_shown, file_bytes};
+use self::report::{EventWords, RmReport, cause};
+use crate::shared::cmdline::exit::{FAILED, MISUSED};
+use crate::shared::interrupt::TerminationSignals;
+use crate::shared::locale;
+use crate::shared::output;
+use crate::shared::progress::ProgressMeter;
+use crate::shared::removal::{RemovalLog, trash_options};
+use crate::shared::start::AutoStart;
+use crate::shared::value::ShowWhen;
+
+const NAME: &str = table::RM.name;
+
+/// Runs the command with the arguments `words`. Returns the exit status.
+pub(crate) fn main(words: Vec<OsString>) -> u8 {
+    let charset = locale::current();
+    match args::parse(words.into_iter(), charset) {
+        Ok(args) => run(args, charset),
+        Err(end) => end.answer(&table::RM),
+    }
+}
+
+fn run(mut args: RmArgs, charset: Charset) -> u8 {
+    let signals = TerminationSignals::on_signals();
+    let refused = |path: &Path, error: &std::io::Error| {
+        let name = quoteaf(file_bytes(path), charset);
+        output::print_error(NAME, &[b"cannot open ", &name[..], b": ", &cause(error)].concat());
+        MISUSED
+    };
+    let log = match args.log.as_ref().filter(|_| !args.dry_run) {
+        None => None,
+        Some(path) => match RemovalLog::open(path, if args.trash { "trash" } else { "remove" }) {
+            Ok(log) => Some(log),
+            Err(error) => return refused(path, &error),
+        },
+    };
+    let list_failure = RefCell::new(None);
+    let source = std::mem::replace(&mut args.paths, PathSource::Operands(Vec::new()));
+    let file = if let PathSource::From0(path) = &source { path.clone() } else { PathBuf::new() };
+    let paths = match Paths::open(source, &list_failure) {
+        Ok(paths) => paths,
+        Err(error) => return refused(&file, &error),
+    };
+    let report = Arc::new(RmReport::new(charset, words_of(&args), log, signals.stop.clone()));
+    let options = options(&args, &signals, charset);
+    let ended = removed(&args, &options, paths, &report);
+    if let Some(failure) = list_failure.take() {
+        report.fail(&list_message(&failure, &file, charset));
+    }
+    match ended {
+        Ok(Some(summary)) => finish(&args, &summary, &report, &signals),
+        Ok(None) => report.status().max(FAILED),
+        Err(error) => {
+            report.print_error(error.to_string().as_bytes());
+            MISUSED
+        }
+    }
+}
+
+/// Asks if necessary, and removes the paths. Returns `None` if the answer was no.
+fn removed(
+    args: &RmArgs,
+    options: &RemovalOptions,
+    paths: Paths<'_>,
+    report: &Arc<RmReport>,
+) -> Result<Option<RemovalSummary>, fathom_walk::Error> {
+    let meter = ProgressMeter::new(args.progress);
+    let run = |targets: Box<dyn Iterator<Item = Target> + '_>, options: &RemovalOptions, observer| {
+        let ended = remove(targets, options, observer, &mut |progress| meter.show(progress));
+        meter.clear();
+        ended
+    };
+    let asks = !args.force && !args.dry_run && !args.trash && std::io::stdin().is_terminal();
+    if !asks {
+        return run(Box::new(paths), options, report.clone()).map(Some);
+    }
+    let targets: Vec<_> = paths.map(as_shown).collect();
+    let count = RemovalOptions { action: RemovalAction::DryRun, ..options.clone() };
+    let plan = run(Box::new(targets.iter().cloned()), &count, Arc::new(()))?;
+    if !plan.stopped && plan.files + plan.directories > 0 && !question::is_confirmed(&plan) {
+        return Ok(None);
+    }
+    run(Box::new(targets.into_iter()), options, report.clone()).map(Some)
+}
+
+/// Prints the sums where they are wanted. Returns the exit status.
+fn finish(args: &RmArgs, summary: &RemovalSummary, report: &RmReport, signals: &TerminationSignals) -> u8 {
+    let (done, would) = if args.trash { ("trashed", "would trash") } else { ("removed", "would remove") };
+    if args.dry_run {
+        report.print(format!("{would} {}\n", question::amount(summary)).as_bytes());
+    }
+    let status = report.status();
+    if summary.stopped && status == 0 {
+        report.print_error(format!("interrupted: {done} {}", question::counts(summary)).as_bytes());
+        return signals.status();
+    }
+    if !args.dry_run && std::io::stderr().is_terminal() && args.progress != ShowWhen::Never {
+        report.print_error(format!("{done} {}", question::counts(summary)).as_bytes());
+    }
+    status.max(if summary.failures > 0 { FAILED } else { 0 })
+}
+
+fn options(args: &RmArgs, signals: &TerminationSignals, charset: Charset) -> RemovalOptions {
+    let start = AutoStart::read(NAME.as_bytes(), charset, args.model, args.threads.is_some());
+    let action = match (args.dry_run, args.trash) {
+        (true, _) => RemovalAction::DryRun,
+        (false, true) => RemovalAction::Trash(trash_options()),
+        (false, false) => RemovalAction::Delete,
+    };
+    RemovalOptions {
+        action,
+        recursive: args.recursive,
+        ignore_missing: args.force,
+        measure: args.log.is_some(),
+        // Without a working directory, nothing contains it.
+        protected: working_directories().unwrap_or_default(),
+        model: args.model,
+        threads: args.threads,
+        hints: start.hints,
+        stop: signals.stop.clone(),
+    }
+}
+
+/// Returns the words of `-v`.
+fn words_of(args: &RmArgs) -> Option<EventWords> {
+    args.verbose.then_some(match (args.dry_run, args.trash) {
+        (true, true) => ["would trash", "would trash"],
+        (true, false) => ["would remove", "would remove directory"],
+        (false, true) => ["trashed", "trashed"],
+        (false, false) => ["removed", "removed directory"],
+    })
+}
+
+fn list_message(failure: &PathsError, file: &Path, charset: Charset) -> Vec<u8> {
+    let name = quoteaf(file_bytes(file), charset);
+    match failure {
+        PathsError::Read(error) => [b"cannot read ", &name[..], b": ", &cause(error)].concat(),
+        PathsError::Empty => [&name[..], b" has a path of zero length, which ends the list"].concat(),
+        PathsError::TooLong => [&name[..], b" has a path of more than 16 MiB, which ends the list"].concat(),
+    }
+}

@@ -1,0 +1,105 @@
+//! The output of a removal: names of removed entries, messages about failures, the log. The threads
+//! that remove entries share it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fathom_remove::{Observer, RemovalFailure, RemovedEntry};
+use fathom_text::quote::{Charset, quoteaf};
+use fathom_text::strerror;
+use fathom_walk::{Errno, FileType};
+
+use super::NAME;
+use crate::shared::output::{Output, write_stderr};
+use crate::shared::removal::{RemovalLog, failure_message};
+
+/// The words before the name of an entry that is no directory, and of a directory.
+pub(crate) type EventWords = [&'static str; 2];
+
+/// The receiver of events.
+pub(crate) struct RmReport {
+    charset: Charset,
+    out: Mutex<Output>,
+    /// The words of `-v`.
+    words: Option<EventWords>,
+    log: Option<Mutex<RemovalLog>>,
+    /// Stops the removal if the log cannot be written.
+    stop: Arc<AtomicBool>,
+    has_failed: AtomicBool,
+}
+
+impl RmReport {
+    pub(crate) fn new(
+        charset: Charset,
+        words: Option<EventWords>,
+        log: Option<RemovalLog>,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let (out, has_failed) = (Mutex::new(Output::with_quoted_names()), AtomicBool::new(false));
+        Self { charset, out, words, log: log.map(Mutex::new), stop, has_failed }
+    }
+
+    fn out(&self) -> MutexGuard<'_, Output> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes text to standard output.
+    pub(crate) fn print(&self, text: &[u8]) {
+        self.out().write(text);
+    }
+
+    /// Prints a message on standard error, behind all lines written before.
+    pub(crate) fn print_error(&self, message: &[u8]) {
+        let _whole = self.out();
+        write_stderr(&[NAME.as_bytes(), b": ", message, b"\n"].concat());
+    }
+
+    /// Prints a failure of something other than a removal.
+    pub(crate) fn fail(&self, message: &[u8]) {
+        self.has_failed.store(true, Ordering::Relaxed);
+        self.print_error(message);
+    }
+
+    /// Returns the exit status, with a message if standard output could not be written.
+    pub(crate) fn status(&self) -> u8 {
+        let out = std::mem::replace(&mut *self.out(), Output::new());
+        out.finish(NAME).max(u8::from(self.has_failed.load(Ordering::Relaxed)))
+    }
+
+    fn write_log(&self, entries: &[RemovedEntry]) {
+        let Some(log) = &self.log else { return };
+        let written = log.lock().unwrap_or_else(PoisonError::into_inner).append(entries);
+        if let Err(error) = written
+            && !self.stop.swap(true, Ordering::Relaxed)
+        {
+            self.fail(&[b"cannot write the log: ", &cause(&error)[..]].concat());
+        }
+    }
+}
+
+impl Observer for RmReport {
+    fn wants_entries(&self) -> bool {
+        self.words.is_some() || self.log.is_some()
+    }
+
+    fn removed(&self, entries: &[RemovedEntry]) {
+        self.write_log(entries);
+        let Some([file, directory]) = self.words else { return };
+        let mut lines = Vec::new();
+        for entry in entries {
+            let words = if entry.file_type == FileType::Directory { directory } else { file };
+            let name = quoteaf(&entry.path, self.charset);
+            lines.extend([words.as_bytes(), b" ", &name, b"\n"].concat());
+        }
+        self.out().write(&lines);
+    }
+
+    fn failed(&self, failure: &RemovalFailure) {
+        self.fail(&failure_message(failure, self.charset));
+    }
+}
+
+/// Returns the words for an I/O error.
+pub(crate) fn cause(error: &std::io::Error) -> Vec<u8> {
+    Errno::from_io_error(error).map_or_else(|| error.to_string().into_bytes(), strerror)
+}

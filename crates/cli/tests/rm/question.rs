@@ -1,0 +1,62 @@
+//! The question on a terminal: standard input is a pseudo-terminal on which the answer has been
+//! typed already.
+
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::{amount, left, parts};
+use crate::support::Tree;
+use crate::support::commands::program;
+
+fn answered(tree: &Tree, words: &[&str], answer: &str) -> (i32, String, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).and_then(|()| unlockpt(&master)).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = File::options().read(true).write(true).open(name).unwrap();
+    let mut master = File::from(master);
+    master.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    let mut command = Command::new(program());
+    command.arg("rm").args(words).current_dir(tree.path()).env("LC_ALL", "C");
+    command.stdin(slave).stdout(Stdio::piped()).stderr(Stdio::piped());
+    parts(&command.output().unwrap())
+}
+
+#[test]
+fn files_need_a_yes() {
+    let tree = Tree::parse("a 1, b 1");
+    let question = format!("fathom rm: remove 2 files {}? [y/N] ", amount(&tree, &["a", "b"], &[]));
+    for answer in ["", "n", "2", "no way"] {
+        assert_eq!(answered(&tree, &["a", "b"], answer), (1, String::new(), question.clone()), "{answer}");
+        assert_eq!(left(&tree), "a b");
+    }
+    assert_eq!(answered(&tree, &["a", "b"], "y"), (0, String::new(), question.clone()));
+    assert_eq!(left(&tree), "");
+}
+
+#[test]
+fn directories_need_the_number_of_files() {
+    let tree = Tree::parse("d/a 1, d/e/b = d/a, d/c 1, other = d/c, kept");
+    let sums = amount(&tree, &["d", "d/a", "d/e"], &["other"]);
+    let question =
+        format!("fathom rm: remove 3 files and 2 directories {sums}? Type the number of files to confirm: ");
+    for answer in ["", "y", "yes", "2", "33"] {
+        assert_eq!(answered(&tree, &["-r", "d"], answer), (1, String::new(), question.clone()), "{answer}");
+    }
+    assert_eq!(left(&tree), "d d/a d/c d/e d/e/b kept other");
+    assert_eq!(answered(&tree, &["-r", "d"], "3"), (0, String::new(), question.clone()));
+    assert_eq!(left(&tree), "kept other");
+}
+
+#[test]
+fn no_question_is_asked_with_f_for_a_dry_run_or_for_nothing() {
+    let tree = Tree::parse("a 1, b 1");
+    assert_eq!(answered(&tree, &["-f", "a"], "n"), (0, String::new(), String::new()));
+    let plan = format!("would remove 1 file {}\n", amount(&tree, &["b"], &[]));
+    assert_eq!(answered(&tree, &["--dry-run", "b"], "n"), (0, plan, String::new()));
+    let message = "fathom rm: cannot remove 'no': No such file or directory\n";
+    assert_eq!(answered(&tree, &["no"], "n"), (1, String::new(), message.into()));
+    assert_eq!(left(&tree), "b");
+}

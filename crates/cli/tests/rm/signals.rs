@@ -1,0 +1,41 @@
+//! Signals: a removal stops at once and says how much it has removed.
+
+use std::fs;
+use std::process::Command;
+
+use super::parts;
+use crate::support::Tree;
+use crate::support::commands::program;
+
+#[test]
+fn a_signal_stops_the_removal_and_says_how_much_was_removed() {
+    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let tree = Tree::parse("").wide("d", 5000);
+        let mut command = Command::new(program());
+        command.args(["rm", "-r", "--threads=1", "d"]).current_dir(tree.path()).env("LC_ALL", "C");
+        let output = command.env("FATHOM_FAULT", format!("remove-unlink:100:{signal}")).output().unwrap();
+        let (code, stdout, stderr) = parts(&output);
+        assert_eq!((code, stdout.as_str()), (status, ""), "{stderr}");
+        let removed = stderr.strip_prefix("fathom rm: interrupted: removed ").unwrap();
+        let removed: usize = removed.strip_suffix(" files\n").unwrap().parse().unwrap();
+        let left = fs::read_dir(tree.at("d")).unwrap().count();
+        assert_eq!(removed + left, 5000);
+        assert!(removed >= 99 && left > 0);
+    }
+}
+
+#[test]
+fn the_log_of_a_killed_run_has_every_removed_directory() {
+    let tree = Tree::new();
+    for number in 0..50 {
+        tree.file(format!("d/{number}/f"), 1);
+    }
+    let mut command = Command::new(program());
+    command.args(["rm", "-r", "--threads=1", "--log=log", "d"]).current_dir(tree.path());
+    let output = command.env("FATHOM_FAULT", "remove-rmdir:30:KILL").output().unwrap();
+    assert_eq!(output.status.code(), None);
+    let log = fs::read_to_string(tree.at("log")).unwrap();
+    let is_directory = |line: &&str| line.contains("\"type\":\"directory\"");
+    assert_eq!(log.lines().filter(is_directory).count(), 29);
+    assert_eq!(fs::read_dir(tree.at("d")).unwrap().count(), 21);
+}

@@ -1,0 +1,188 @@
+//! Keys and other events, and the effects that the state asks for.
+
+use crate::arrange::Arrangement;
+use crate::listing::Listing;
+use crate::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress};
+use crate::source::{Place, Row, SourceError, SourceProgress, SumKey, SumRow};
+
+/// A key of the keyboard, or an action of the mouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A character.
+    Char(char),
+    /// A letter with the control key.
+    Ctrl(char),
+    /// The arrow up.
+    Up,
+    /// The arrow down.
+    Down,
+    /// The arrow to the left.
+    Left,
+    /// The arrow to the right.
+    Right,
+    /// Enter.
+    Enter,
+    /// Escape.
+    Escape,
+    /// Backspace.
+    Backspace,
+    /// Tab.
+    Tab,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home.
+    Home,
+    /// End.
+    End,
+    /// A click on a cell.
+    Click {
+        /// The column, from 0.
+        column: u16,
+        /// The line, from 0.
+        line: u16,
+    },
+    /// The wheel, upwards.
+    WheelUp,
+    /// The wheel, downwards.
+    WheelDown,
+}
+
+/// An event to which the state reacts.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A key was pressed.
+    Key(Key),
+    /// The screen has this many columns and lines.
+    Resize(u16, u16),
+    /// The answer to an effect.
+    Answer(Answer),
+}
+
+/// The rows that a query asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryKind {
+    /// The roots.
+    Roots,
+    /// The entries of a directory.
+    Directory(Place),
+    /// The largest files below a directory, or of all roots.
+    Largest(Option<Place>),
+    /// The sums of all files.
+    Sums(SumKey),
+}
+
+/// A query for the rows of a view. A newer query replaces an older one.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The number of the query, which its answer repeats.
+    pub sequence: u64,
+    /// The rows.
+    pub kind: QueryKind,
+    /// Their order.
+    pub arrangement: Arrangement,
+}
+
+/// Something that the state wants to be done. None of it waits: the result, if there is one, is an
+/// [`Answer`].
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Asks the source for rows.
+    Query(Query),
+    /// Pauses the walk, or continues it.
+    Pause(bool),
+    /// Walks a directory again.
+    Rescan(Place),
+    /// Tells the source that these entries are gone.
+    Removed(Vec<(Place, Row)>),
+    /// Counts what a removal would remove.
+    Plan {
+        /// The number of the removal, which its answer repeats.
+        sequence: u64,
+        /// The entries.
+        removals: Vec<Removal>,
+    },
+    /// Removes entries.
+    Remove {
+        /// The number of the removal.
+        sequence: u64,
+        /// The place to which they go.
+        kind: RemovalKind,
+        /// The entries.
+        removals: Vec<Removal>,
+    },
+    /// Stops planning or removing.
+    StopRemoval,
+    /// Runs a shell in this directory.
+    Shell(Vec<u8>),
+    /// Opens this path with the program of the desktop.
+    Open(Vec<u8>),
+    /// Copies this text to the clipboard.
+    Copy(Vec<u8>),
+    /// Writes a file that must not exist yet.
+    WriteScript {
+        /// The path.
+        path: Vec<u8>,
+        /// The contents.
+        text: Vec<u8>,
+    },
+    /// Stops the process until it is continued (job control).
+    Suspend,
+    /// Ends the session.
+    Quit,
+    /// Ends the session as if it was interrupted.
+    Abort,
+}
+
+/// The rows of a view.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// The roots, with their paths for the system.
+    Roots {
+        /// The roots in the order of the operands.
+        rows: Vec<Row>,
+        /// The path of each for the system, if it is on this machine.
+        local: Vec<Option<Vec<u8>>>,
+    },
+    /// The rows of a directory, or the largest files.
+    Listing(Listing),
+    /// The sums of all files.
+    Sums(Vec<SumRow>),
+}
+
+/// The answer to an effect, or news of the source.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The answer to a query.
+    Found {
+        /// The number of the query.
+        sequence: u64,
+        /// The rows.
+        result: Result<Found, SourceError>,
+    },
+    /// The progress of the source has changed.
+    Progress(SourceProgress),
+    /// Whether a directory is walked again.
+    Rescanned(bool),
+    /// The extent of a removal.
+    Planned {
+        /// The number of the removal.
+        sequence: u64,
+        /// The extent, or a message.
+        result: Result<RemovalPlan, Vec<u8>>,
+    },
+    /// The progress of a removal.
+    Removing(RemovalProgress),
+    /// The end of a removal.
+    RemovalEnded {
+        /// The number of the removal.
+        sequence: u64,
+        /// The outcome.
+        outcome: RemovalOutcome,
+    },
+    /// A message for the user, such as the failure of a program.
+    Message(Vec<u8>),
+    /// The thread of the source or of the remover has panicked.
+    Died,
+}

@@ -1,0 +1,279 @@
+//! The rows of a view, in their order. The order is computed once, when the rows or the arrangement
+//! change; a frame only reads the part that it shows.
+
+use fathom_io::FileType;
+
+use crate::arrange::Arrangement;
+use crate::source::{Place, PlacedRow, Row};
+
+/// The number of rows of which a treemap shows the areas.
+pub const TILES_MAX: usize = 256;
+
+/// The places of the rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Places {
+    /// The rows are the roots.
+    Roots,
+    /// All rows are in one directory.
+    Directory(Place),
+    /// Each row has a directory of its own.
+    Each(Vec<Place>),
+}
+
+/// Rows in their order.
+///
+/// ```
+/// use fathom_explore::arrange::Arrangement;
+/// use fathom_explore::listing::Listing;
+/// use fathom_explore::memory::file;
+/// use fathom_explore::source::Place;
+///
+/// let place = Place { root: 0, below: b"d".to_vec() };
+/// let rows = vec![file("small", 1, 0), file("large", 9, 0)];
+/// let listing = Listing::of_directory(place, rows, &Arrangement::default());
+/// assert_eq!(&*listing.row(0).unwrap().name, b"large");
+/// assert_eq!(listing.target(0).unwrap().below, b"d/large");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Listing {
+    rows: Vec<Row>,
+    places: Places,
+    arrangement: Arrangement,
+    order: Vec<u32>,
+    tiles: Vec<(usize, u64)>,
+    size_max: u64,
+    size_sum: u64,
+    has_growth: bool,
+}
+
+impl Listing {
+    /// Creates the list of the roots.
+    #[must_use]
+    pub fn of_roots(rows: Vec<Row>, arrangement: &Arrangement) -> Self {
+        Self::new(rows, Places::Roots, arrangement)
+    }
+
+    /// Creates the list of the entries of a directory.
+    #[must_use]
+    pub fn of_directory(place: Place, rows: Vec<Row>, arrangement: &Arrangement) -> Self {
+        Self::new(rows, Places::Directory(place), arrangement)
+    }
+
+    /// Creates a list of entries of several directories.
+    #[must_use]
+    pub fn of_files(files: Vec<PlacedRow>, arrangement: &Arrangement) -> Self {
+        let (places, rows) = files.into_iter().map(|file| (file.place, file.row)).unzip();
+        Self::new(rows, Places::Each(places), arrangement)
+    }
+
+    fn new(rows: Vec<Row>, places: Places, arrangement: &Arrangement) -> Self {
+        let has_growth = rows.iter().any(|row| row.growth.is_some());
+        let mut listing = Self {
+            rows,
+            places,
+            arrangement: arrangement.clone(),
+            order: Vec::new(),
+            tiles: Vec::new(),
+            size_max: 0,
+            size_sum: 0,
+            has_growth,
+        };
+        listing.compute();
+        listing
+    }
+
+    /// Changes the arrangement. Does nothing if the order stays the same.
+    pub fn arrange(&mut self, arrangement: &Arrangement) {
+        if !self.arrangement.is_same(arrangement) {
+            self.arrangement = arrangement.clone();
+            self.compute();
+        }
+    }
+
+    fn compute(&mut self) {
+        self.order = self.arrangement.order(&self.rows);
+        let size = |row: &u32| self.arrangement.size(&self.rows[*row as usize].amount);
+        self.size_max = self.order.iter().map(size).max().unwrap_or(0);
+        self.size_sum = self.order.iter().map(size).fold(0, u64::saturating_add);
+        let tile = |(position, row)| (position, size(row));
+        let mut tiles: Vec<(usize, u64)> = self.order.iter().enumerate().map(tile).collect();
+        let by_size = |(position, size): &(usize, u64)| (u64::MAX - size, *position);
+        if tiles.len() > TILES_MAX {
+            tiles.select_nth_unstable_by_key(TILES_MAX - 1, by_size);
+            tiles.truncate(TILES_MAX);
+        }
+        tiles.sort_unstable_by_key(by_size);
+        // Rows of size 0 have no area.
+        tiles.retain(|(_, size)| *size > 0);
+        self.tiles = tiles;
+    }
+
+    /// Returns the number of rows that are shown.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns whether no row is shown.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Returns the number of rows that the arrangement does not show.
+    #[must_use]
+    pub fn hidden(&self) -> usize {
+        self.rows.len() - self.order.len()
+    }
+
+    /// Returns the row at a position of the order.
+    #[must_use]
+    pub fn row(&self, position: usize) -> Option<&Row> {
+        Some(&self.rows[*self.order.get(position)? as usize])
+    }
+
+    /// Returns the directory of the row at a position; `None` for a root.
+    #[must_use]
+    pub fn place(&self, position: usize) -> Option<&Place> {
+        match &self.places {
+            Places::Roots => None,
+            Places::Directory(place) => Some(place),
+            Places::Each(places) => places.get(*self.order.get(position)? as usize),
+        }
+    }
+
+    /// Returns the path of the row at a position, as a place.
+    #[must_use]
+    pub fn target(&self, position: usize) -> Option<Place> {
+        let name = &self.row(position)?.name;
+        match self.place(position) {
+            Some(place) => Some(place.child(name)),
+            None => Some(Place { root: *self.order.get(position)? as usize, below: Vec::new() }),
+        }
+    }
+
+    /// Returns the position of the row with this name, in this directory.
+    #[must_use]
+    pub fn position(&self, place: Option<&Place>, name: &[u8]) -> Option<usize> {
+        let is_it = |position: &usize| {
+            self.row(*position).is_some_and(|row| *row.name == *name) && self.place(*position) == place
+        };
+        (0..self.len()).find(is_it)
+    }
+
+    /// Returns the positions of the rows of a treemap with their sizes, the largest first.
+    #[must_use]
+    pub fn tiles(&self) -> &[(usize, u64)] {
+        &self.tiles
+    }
+
+    /// Returns the first position at or behind `from` whose name begins with `prefix`, continuing at
+    /// the first one.
+    #[must_use]
+    pub fn find(&self, prefix: &[u8], from: usize) -> Option<usize> {
+        let begins = |position: &usize| {
+            let name = self.row(*position).map(|row| &row.name);
+            name.and_then(|name| name.get(..prefix.len()))
+                .is_some_and(|name| name.eq_ignore_ascii_case(prefix))
+        };
+        (from..self.len()).chain(0..from.min(self.len())).find(begins)
+    }
+
+    /// Returns the largest size that is shown, and the sum of the sizes.
+    #[must_use]
+    pub fn sizes(&self) -> (u64, u64) {
+        (self.size_max, self.size_sum)
+    }
+
+    /// Returns whether the growth of any row is known.
+    #[must_use]
+    pub fn has_growth(&self) -> bool {
+        self.has_growth
+    }
+
+    /// Returns whether rows have a directory each.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        matches!(self.places, Places::Each(_))
+    }
+}
+
+impl Place {
+    /// Returns the place of an entry of this directory.
+    #[must_use]
+    pub fn child(&self, name: &[u8]) -> Place {
+        let below =
+            if self.below.is_empty() { name.to_vec() } else { [&self.below, &b"/"[..], name].concat() };
+        Place { root: self.root, below }
+    }
+
+    /// Returns the directory above, and the name in it; `None` for a root.
+    #[must_use]
+    pub fn parent(&self) -> Option<(Place, &[u8])> {
+        if self.below.is_empty() {
+            return None;
+        }
+        let slash = self.below.iter().rposition(|byte| *byte == b'/');
+        let (above, name) = slash
+            .map_or((&b""[..], &self.below[..]), |slash| (&self.below[..slash], &self.below[slash + 1..]));
+        Some((Place { root: self.root, below: above.to_vec() }, name))
+    }
+}
+
+/// Returns whether a row is a directory whose entries can be listed.
+pub(crate) fn can_enter(row: &Row) -> bool {
+    row.file_type == FileType::Directory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrange::SortKey;
+    use crate::memory::file;
+
+    fn listing(count: u64) -> Listing {
+        let rows = (0..count).map(|number| file(&format!("f{number}"), number, 0)).collect();
+        Listing::of_directory(Place { root: 0, below: Vec::new() }, rows, &Arrangement::default())
+    }
+
+    #[test]
+    fn tiles_are_the_largest_rows_in_any_order() {
+        let mut listing = listing(1000);
+        let expected: Vec<u64> = (0..1000).rev().take(TILES_MAX).collect();
+        for sort in [SortKey::Size, SortKey::Name, SortKey::Mtime] {
+            for reverse in [false, true] {
+                for directories_first in [false, true] {
+                    let arrangement =
+                        Arrangement { sort, reverse, directories_first, ..Arrangement::default() };
+                    listing.arrange(&arrangement);
+                    let tiles = listing.tiles();
+                    let sizes: Vec<u64> = tiles.iter().map(|tile| tile.1).collect();
+                    assert_eq!(sizes, expected, "{sort:?} {reverse}");
+                    let size = |position| listing.row(position).map(|row| row.amount.allocated);
+                    assert!(tiles.iter().all(|(position, bytes)| size(*position) == Some(*bytes)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_looked_for_from_the_cursor_on() {
+        let listing = listing(30);
+        let name =
+            |position| listing.row(position).map(|row| String::from_utf8_lossy(&row.name).into_owned());
+        assert_eq!(listing.find(b"F1", 0).and_then(name).as_deref(), Some("f19"));
+        assert_eq!(listing.find(b"f1", 11).and_then(name).as_deref(), Some("f18"));
+        assert_eq!(listing.find(b"f2", 29).and_then(name).as_deref(), Some("f29"));
+        assert_eq!(listing.find(b"x", 3), None);
+    }
+
+    #[test]
+    fn places_have_parents_up_to_their_root() {
+        let place = Place { root: 1, below: b"a/b".to_vec() };
+        let (above, name) = place.parent().unwrap();
+        assert_eq!((&above.below[..], name), (&b"a"[..], &b"b"[..]));
+        let (root, name) = above.parent().unwrap();
+        assert_eq!((root.root, &root.below[..], name, root.parent()), (1, &b""[..], &b"a"[..], None));
+        assert_eq!(root.child(b"x").below, b"x");
+    }
+}

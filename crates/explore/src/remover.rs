@@ -1,0 +1,81 @@
+//! The interface of the removal of entries. The explorer decides which entries; an implementation
+//! deletes them beneath their roots, and only if they are still the inodes that were shown.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fathom_remove::Identity;
+
+/// An entry to be removed, with everything below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The path of the root for the system.
+    pub root: Vec<u8>,
+    /// The path of the entry below the root. Never empty.
+    pub below: Vec<u8>,
+    /// The inode that was shown under this path.
+    pub identity: Identity,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+}
+
+/// The place to which entries go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemovalKind {
+    /// They are deleted for good.
+    Delete,
+    /// They are moved to the trash of their own filesystem.
+    Trash,
+}
+
+/// The extent of a removal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovalPlan {
+    /// The number of entries that are no directories.
+    pub files: u64,
+    /// The number of directories.
+    pub directories: u64,
+    /// The allocated bytes of all of them; an inode with several names counts once.
+    pub bytes: u64,
+    /// The bytes that the filesystem gets back, if this is known: an inode with a further name
+    /// outside keeps its blocks.
+    pub freed: Option<u64>,
+}
+
+/// The progress of a removal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovalProgress {
+    /// The number of entries that are gone.
+    pub entries: u64,
+    /// The number of failures.
+    pub failures: u64,
+}
+
+/// The end of a removal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemovalOutcome {
+    /// For each entry in the order of the request, whether it is gone with everything below it.
+    pub removed: Vec<bool>,
+    /// The totals.
+    pub progress: RemovalProgress,
+    /// The first failure: the path and the cause.
+    pub first_failure: Option<Vec<u8>>,
+}
+
+/// Removes entries. Its calls may wait: they are made on a thread of their own.
+pub trait Remover: Send {
+    /// Counts what would be removed. Returns soon after `stop` is true.
+    ///
+    /// # Errors
+    /// A message, without the program's name, if nothing can be removed.
+    fn plan(&mut self, removals: &[Removal], stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>>;
+
+    /// Removes the entries, and calls `progress` now and then. Returns soon after `stop` is true.
+    fn remove(
+        &mut self,
+        kind: RemovalKind,
+        removals: &[Removal],
+        progress: &mut dyn FnMut(RemovalProgress),
+        stop: &Arc<AtomicBool>,
+    ) -> RemovalOutcome;
+}

@@ -1,0 +1,355 @@
+//! The threads on which the calls of the source and of the remover are made, so that the state never
+//! waits. What is handed over is bounded: one query, of which the newest replaces an older one and
+//! cancels it, one request of each other kind, and as many answers as there are requests.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fathom_io::threads::spawn;
+
+use crate::input::{Answer, Effect, Found, Query, QueryKind};
+use crate::listing::Listing;
+use crate::remover::{Removal, RemovalKind, RemovalProgress, Remover};
+use crate::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress};
+
+/// The stacks of the threads.
+const STACK_BYTES: usize = 1 << 20;
+/// The time between two looks at the progress.
+const TICK: Duration = Duration::from_millis(100);
+/// The part of the time that reading the same rows again may take while a tree is walked.
+const REFRESH_SHARE: u32 = 10;
+/// The number of files in the view of the largest.
+const LARGEST: usize = 1000;
+/// The number of directories that can wait to be walked again.
+const RESCANS_MAX: usize = 16;
+
+/// The requests for the source that wait.
+#[derive(Debug, Default)]
+struct SourceRequests {
+    query: Option<Query>,
+    /// Set when the query that runs is no longer wanted.
+    cancelled: Arc<AtomicBool>,
+    pause: Option<bool>,
+    rescans: Vec<Place>,
+    removed: Vec<(Place, Row)>,
+    ends: bool,
+}
+
+impl SourceRequests {
+    fn are_waiting(&self) -> bool {
+        let others = !self.rescans.is_empty() || !self.removed.is_empty();
+        self.query.is_some() || self.pause.is_some() || others || self.ends
+    }
+}
+
+/// A request for the remover.
+#[derive(Debug)]
+struct RemoverRequest {
+    sequence: u64,
+    /// `None` to count only.
+    kind: Option<RemovalKind>,
+    removals: Vec<Removal>,
+}
+
+#[derive(Debug, Default)]
+struct RemoverRequests {
+    next: Option<RemoverRequest>,
+    stop: Arc<AtomicBool>,
+    ends: bool,
+}
+
+/// The function that takes an answer, on the thread that has it.
+type Deliver = Arc<dyn Fn(Answer) + Send + Sync>;
+
+/// A value with a wake-up for the thread that waits for it to change.
+#[derive(Debug, Default)]
+struct Mailbox<T> {
+    value: Mutex<T>,
+    changed: Condvar,
+}
+
+impl<T> Mailbox<T> {
+    fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        let result = change(&mut self.value.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_one();
+        result
+    }
+
+    /// Waits until the value fulfils the condition, or for a time. Then takes from it.
+    fn wait<R>(
+        &self,
+        time: Option<Duration>,
+        ready: impl Fn(&T) -> bool,
+        take: impl FnOnce(&mut T) -> R,
+    ) -> R {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = |value: &mut T| !ready(value);
+        let mut value = match time {
+            None => self.changed.wait_while(value, waits).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => {
+                self.changed.wait_timeout_while(value, time, waits).unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        take(&mut value)
+    }
+}
+
+/// The threads of a session.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use fathom_explore::input::Event;
+/// use fathom_explore::memory::{MemorySource, file};
+/// use fathom_explore::session::Session;
+/// use fathom_explore::state::{Settings, State};
+///
+/// let mut source = MemorySource::default();
+/// let root = source.root("/data", None);
+/// source.add(root, b"", file("a", 5, 0));
+/// let (send, answers) = mpsc::channel();
+/// let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer)))?;
+/// let mut state = State::new(Settings::default());
+/// let mut effects = state.start();
+/// while state.current().is_none() {
+///     effects.drain(..).for_each(|effect| drop(session.perform(effect)));
+///     effects = state.handle(Event::Answer(answers.recv().unwrap()));
+/// }
+/// assert_eq!(&*state.current().unwrap().name, b"a");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Session {
+    source: Arc<Mailbox<SourceRequests>>,
+    remover: Option<Arc<Mailbox<RemoverRequests>>>,
+    deliver: Deliver,
+    remover_thread: Option<JoinHandle<()>>,
+}
+
+impl Session {
+    /// Starts the threads. `deliver` takes the answers, and must not wait for the state.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    pub fn start(
+        source: Box<dyn Source>,
+        remover: Option<Box<dyn Remover>>,
+        deliver: impl Fn(Answer) + Send + Sync + 'static,
+    ) -> io::Result<Session> {
+        let deliver: Deliver = Arc::new(deliver);
+        let mailbox = Arc::new(Mailbox::<SourceRequests>::default());
+        let mut session = Session { source: mailbox.clone(), remover: None, deliver, remover_thread: None };
+        let deliver = session.deliver.clone();
+        spawn("source", STACK_BYTES, 0, move || {
+            let _watch = DeathWatch(deliver.clone());
+            SourceThread { source, mailbox, deliver, reported: None, cost: Duration::ZERO }.run();
+        })?;
+        if let Some(remover) = remover {
+            let (mailbox, deliver) = (Arc::new(Mailbox::default()), session.deliver.clone());
+            session.remover = Some(mailbox.clone());
+            session.remover_thread = Some(spawn("remover", STACK_BYTES, 0, move || {
+                let _watch = DeathWatch(deliver.clone());
+                run_remover(remover, &mailbox, &deliver);
+            })?);
+        }
+        Ok(session)
+    }
+
+    /// Passes an effect to its thread. Returns it if it is for the terminal or for the program.
+    pub fn perform(&self, effect: Effect) -> Option<Effect> {
+        match effect {
+            Effect::Query(query) => self.source.change(|requests| {
+                // Relaxed suffices: the source only reads the flag to end earlier.
+                requests.cancelled.store(true, Ordering::Relaxed);
+                requests.query = Some(query);
+            }),
+            Effect::Pause(paused) => self.source.change(|requests| requests.pause = Some(paused)),
+            Effect::Rescan(place) => self.source.change(|requests| {
+                if requests.rescans.len() < RESCANS_MAX && !requests.rescans.contains(&place) {
+                    requests.rescans.push(place);
+                }
+            }),
+            Effect::Removed(rows) => self.source.change(|requests| requests.removed.extend(rows)),
+            Effect::Plan { sequence, removals } => self.ask_remover(sequence, None, removals),
+            Effect::Remove { sequence, kind, removals } => self.ask_remover(sequence, Some(kind), removals),
+            Effect::StopRemoval => self.stop_removal(),
+            other => return Some(other),
+        }
+        None
+    }
+
+    fn ask_remover(&self, sequence: u64, kind: Option<RemovalKind>, removals: Vec<Removal>) {
+        let Some(remover) = &self.remover else {
+            let result = Err(b"nothing can be removed here".to_vec());
+            return (self.deliver)(Answer::Planned { sequence, result });
+        };
+        remover.change(|requests| {
+            requests.stop.store(true, Ordering::Relaxed);
+            // A flag for each request: the one before may still be ending.
+            requests.stop = Arc::default();
+            requests.next = Some(RemoverRequest { sequence, kind, removals });
+        });
+    }
+
+    fn stop_removal(&self) {
+        if let Some(remover) = &self.remover {
+            remover.change(|requests| requests.stop.store(true, Ordering::Relaxed));
+        }
+    }
+
+    /// Stops the walk and the removal. Waits for the removal, which ends with the entry that it
+    /// removes; not for the source, whose threads may be blocked in slow system calls.
+    pub fn end(mut self) {
+        self.stop_removal();
+        self.source.change(|requests| {
+            requests.cancelled.store(true, Ordering::Relaxed);
+            requests.ends = true;
+        });
+        if let Some(remover) = &self.remover {
+            remover.change(|requests| requests.ends = true);
+        }
+        if let Some(thread) = self.remover_thread.take() {
+            // A panic was delivered as `Answer::Died`.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Delivers [`Answer::Died`] if its thread panics.
+struct DeathWatch(Deliver);
+
+impl Drop for DeathWatch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0)(Answer::Died);
+        }
+    }
+}
+
+/// The thread of the source.
+struct SourceThread {
+    source: Box<dyn Source>,
+    mailbox: Arc<Mailbox<SourceRequests>>,
+    deliver: Deliver,
+    /// The progress that was delivered last.
+    reported: Option<SourceProgress>,
+    /// The time that the last query took.
+    cost: Duration,
+}
+
+impl SourceThread {
+    fn run(mut self) {
+        loop {
+            let requests = self.next();
+            if let Some(paused) = requests.pause {
+                self.source.pause(paused);
+            }
+            if requests.ends {
+                return self.source.stop();
+            }
+            for place in requests.rescans {
+                (self.deliver)(Answer::Rescanned(self.source.rescan(&place)));
+            }
+            requests.removed.iter().for_each(|(place, row)| self.source.removed(place, row));
+            if let Some(query) = requests.query {
+                self.answer(&query, &requests.cancelled);
+            }
+            self.report();
+        }
+    }
+
+    /// Waits for requests, or until it is time to look at the progress.
+    fn next(&mut self) -> SourceRequests {
+        let is_over = self.reported.is_some_and(|progress| progress.finished);
+        // An expensive query is not made again at once only because the sums have grown.
+        let tick = (!is_over).then_some(TICK.max(self.cost * (REFRESH_SHARE - 1)));
+        self.mailbox.wait(tick, SourceRequests::are_waiting, |requests| {
+            // A flag for each query: the one that is replaced must not cancel its successor.
+            let cancelled: Arc<AtomicBool> = Arc::default();
+            let taken = std::mem::take(requests);
+            requests.cancelled = cancelled.clone();
+            SourceRequests { cancelled, ..taken }
+        })
+    }
+
+    fn report(&mut self) {
+        let progress = self.source.progress();
+        if self.reported != Some(progress) {
+            self.reported = Some(progress);
+            (self.deliver)(Answer::Progress(progress));
+        }
+    }
+
+    fn answer(&mut self, query: &Query, cancelled: &AtomicBool) {
+        fathom_io::fault::point("explore-query");
+        let start = Instant::now();
+        let result = self.find(query, cancelled);
+        self.cost = start.elapsed();
+        (self.deliver)(Answer::Found { sequence: query.sequence, result });
+    }
+
+    fn find(&mut self, query: &Query, cancelled: &AtomicBool) -> Result<Found, SourceError> {
+        let Query { kind, arrangement, .. } = query;
+        Ok(match kind {
+            QueryKind::Roots => {
+                let rows = self.source.roots();
+                let local = (0..rows.len()).map(|root| self.source.local_root(root)).collect();
+                Found::Roots { rows, local }
+            }
+            QueryKind::Directory(place) => {
+                let rows = self.source.list(place, cancelled)?;
+                Found::Listing(Listing::of_directory(place.clone(), rows, arrangement))
+            }
+            QueryKind::Largest(place) => {
+                Found::Listing(Listing::of_files(self.largest(place.as_ref(), cancelled)?, arrangement))
+            }
+            QueryKind::Sums(key) => Found::Sums(self.source.sums(*key, cancelled)?),
+        })
+    }
+
+    /// Returns the largest files below a directory, or of all roots.
+    fn largest(
+        &mut self,
+        place: Option<&Place>,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<PlacedRow>, SourceError> {
+        if let Some(place) = place {
+            return self.source.largest(place, LARGEST, cancelled);
+        }
+        let mut all = Vec::new();
+        for root in 0..self.source.roots().len() {
+            all.extend(self.source.largest(&Place { root, below: Vec::new() }, LARGEST, cancelled)?);
+            all.sort_by_key(|file| u64::MAX - file.row.amount.allocated);
+            all.truncate(LARGEST);
+        }
+        Ok(all)
+    }
+}
+
+fn run_remover(mut remover: Box<dyn Remover>, mailbox: &Mailbox<RemoverRequests>, deliver: &Deliver) {
+    loop {
+        let is_ready = |requests: &RemoverRequests| requests.next.is_some() || requests.ends;
+        let (request, stop) =
+            mailbox.wait(None, is_ready, |requests| (requests.next.take(), requests.stop.clone()));
+        let Some(RemoverRequest { sequence, kind, removals }) = request else { return };
+        deliver(match kind {
+            None => Answer::Planned { sequence, result: remover.plan(&removals, &stop) },
+            Some(kind) => {
+                let mut tell = throttled(deliver.clone());
+                Answer::RemovalEnded { sequence, outcome: remover.remove(kind, &removals, &mut tell, &stop) }
+            }
+        });
+    }
+}
+
+/// Returns a function that delivers a progress, and drops one that follows another too soon.
+fn throttled(deliver: Deliver) -> impl FnMut(RemovalProgress) {
+    let mut last: Option<Instant> = None;
+    move |progress| {
+        if last.is_none_or(|last| last.elapsed() >= TICK) {
+            last = Some(Instant::now());
+            deliver(Answer::Removing(progress));
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! An inventory: directories are read when they are listed, so it opens at once however large it
+//! is. With an older inventory, rows have their growth since then.
+//!
+//! Owns: the rows of an inventory, and what was removed from the tree since. Does not own: the
+//! format of inventories.
+
+mod places;
+mod removed;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_inventory::Owners;
+use fathom_inventory::scan::host;
+use fathom_inventory::store::{
+    BrowseKey, BrowsedDir, BrowsedEntry, Browser, DirState, Error, Inventory, Table, TableRows,
+};
+use fathom_inventory::usage::Span;
+use fathom_io::{Errno, FileType, Meta};
+use fathom_remove::Identity;
+
+use self::places::DirPlaces;
+use self::removed::RemovedEntries;
+use super::largest::LargestFiles;
+use super::summary::{FileSummary, SummedFile};
+use super::{identity_of, joined, sizes_of};
+use crate::source::{
+    Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
+};
+
+/// Most files of a list of the largest ones.
+const LARGEST_MAX: usize = 10_000;
+
+/// An inventory, perhaps with an older one.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use fathom_explore::source::{Place, Source};
+/// use fathom_explore::sources::inventory::InventorySource;
+/// use fathom_inventory::scan::{Scan, scan};
+///
+/// let temp = tempfile::tempdir()?;
+/// let out = temp.path().join("src.inv");
+/// scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let mut source = InventorySource::open(&out, Some(&out)).expect("an inventory");
+/// let top = Place { root: 0, below: Vec::new() };
+/// let rows = source.list(&top, &AtomicBool::new(false)).expect("src is a directory");
+/// let lib = rows.iter().find(|row| &row.name[..] == b"lib.rs").expect("a file of this crate");
+/// assert_eq!(lib.growth.expect("the older inventory has it").apparent, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct InventorySource {
+    tree: InventoryTree,
+    older: Option<InventoryTree>,
+    removed: RemovedEntries,
+    /// Whether the inventory was made on this machine.
+    is_local: bool,
+}
+
+/// The directories of one inventory.
+#[derive(Debug)]
+struct InventoryTree {
+    browser: Browser,
+    /// The roots that are directories, by their index.
+    roots: HashMap<usize, BrowsedDir>,
+    places: DirPlaces,
+}
+
+/// An entry of an inventory, before it becomes a row.
+enum FoundEntry<'a> {
+    Dir(BrowsedDir),
+    File(BrowsedEntry<'a>),
+}
+
+impl InventoryTree {
+    fn open(path: &Path) -> Result<Self, SourceError> {
+        let mut browser = Browser::new(Inventory::open(path).map_err(damaged)?).map_err(damaged)?;
+        let roots = browser.roots().map_err(damaged)?.into_iter().map(|dir| (dir.root, dir)).collect();
+        Ok(Self { browser, roots, places: DirPlaces::default() })
+    }
+
+    /// Finds a directory.
+    fn find(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Option<BrowseKey>, SourceError> {
+        let Some(root) = self.roots.get(&place.root) else { return Ok(None) };
+        let (mut key, mut below) = (root.key, Vec::new());
+        let names: Vec<_> = place.below.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+        for name in names {
+            let next = joined(&below, name);
+            let here = Place { root: place.root, below: next };
+            let found = match self.places.get(&here) {
+                Some(found) => Some(found),
+                None => self.subdir(key, name, cancelled)?,
+            };
+            let Some(found) = found else { return Ok(None) };
+            self.places.insert(here.clone(), found);
+            (key, below) = (found, here.below);
+        }
+        Ok(Some(key))
+    }
+
+    fn subdir(
+        &mut self,
+        of: BrowseKey,
+        name: &[u8],
+        cancelled: &AtomicBool,
+    ) -> Result<Option<BrowseKey>, SourceError> {
+        let mut found = None;
+        let read = self.browser.dirs(of, cancelled, &mut |dir| {
+            if dir.name == name {
+                found = Some(dir.key);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        complete(read)?;
+        Ok(found)
+    }
+
+    /// Calls `with` for each entry of a directory.
+    fn each(
+        &mut self,
+        of: BrowseKey,
+        cancelled: &AtomicBool,
+        with: &mut dyn FnMut(FoundEntry<'_>),
+    ) -> Result<(), SourceError> {
+        let read = self.browser.dirs(of, cancelled, &mut |dir| {
+            with(FoundEntry::Dir(dir));
+            ControlFlow::Continue(())
+        });
+        complete(read)?;
+        complete(self.browser.entries(of, cancelled, &mut |entry| with(FoundEntry::File(entry))))
+    }
+}
+
+impl InventorySource {
+    /// Opens the inventory at `path`. Rows have their growth since the inventory at `since`.
+    ///
+    /// # Errors
+    /// If there is no such inventory, or if it is damaged.
+    pub fn open(path: &Path, since: Option<&Path>) -> Result<Self, SourceError> {
+        let tree = InventoryTree::open(path)?;
+        let older = since.map(InventoryTree::open).transpose()?;
+        let is_local = tree.browser.inventory().manifest().host == host();
+        Ok(Self { tree, older, removed: RemovedEntries::default(), is_local })
+    }
+
+    /// Returns the place in the older inventory.
+    fn older_place(&self, place: &Place) -> Option<Place> {
+        let older = self.older.as_ref()?;
+        let root = older.browser.root_at(&self.root_path(place.root)?)?;
+        Some(Place { root, below: place.below.clone() })
+    }
+
+    fn root_path(&self, root: usize) -> Option<Vec<u8>> {
+        self.tree.browser.inventory().manifest().roots.get(root).map(|root| root.bytes())
+    }
+
+    /// Sets the growth of rows of a directory that the older inventory has.
+    fn set_growth(
+        &mut self,
+        place: &Place,
+        rows: &mut [Row],
+        cancelled: &AtomicBool,
+    ) -> Result<(), SourceError> {
+        let (Some(place), Some(older)) = (self.older_place(place), &mut self.older) else { return Ok(()) };
+        let Some(key) = older.find(&place, cancelled)? else { return Ok(()) };
+        let mut amounts = HashMap::new();
+        older.each(key, cancelled, &mut |entry| {
+            let row = row(entry);
+            amounts.insert(row.name, row.amount);
+        })?;
+        for row in rows {
+            row.growth = amounts.get(&row.name).map(|old| row.amount.since(old));
+        }
+        Ok(())
+    }
+
+    /// Returns the span of a directory.
+    fn span(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Span, SourceError> {
+        let key = self.tree.find(place, cancelled)?;
+        key.map(BrowseKey::span).ok_or(SourceError::Os("find", Errno::NOENT))
+    }
+
+    /// Calls `with` for each file in `span`, an inode with several names once.
+    fn each_file(
+        &self,
+        span: Span,
+        cancelled: &AtomicBool,
+        with: &mut dyn FnMut(&TableRows, usize),
+    ) -> Result<(), SourceError> {
+        let mut seen = HashSet::new();
+        let read =
+            self.tree.browser.inventory().each_rows(Table::Entries, span, &FILE_COLUMNS, &mut |rows| {
+                if cancelled.load(Ordering::Relaxed) {
+                    return ControlFlow::Break(());
+                }
+                for row in 0..rows.count() {
+                    let is_linked = file_number(rows, FileColumn::Nlink, row) > 1;
+                    let inode =
+                        [FileColumn::Dev, FileColumn::Ino].map(|column| file_number(rows, column, row));
+                    if !is_linked || seen.insert(inode) {
+                        with(rows, row);
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        read.map_err(damaged)?;
+        if cancelled.load(Ordering::Relaxed) { Err(SourceError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// The columns of [`FILE_COLUMNS`], by their index.
+#[derive(Clone, Copy, Debug)]
+enum FileColumn {
+    DirId,
+    Name,
+    NameRaw,
+    Ext,
+    Dev,
+    Ino,
+    Mode,
+    Uid,
+    Gid,
+    Nlink,
+    Size,
+    Blocks,
+    Mtime,
+}
+
+/// The columns that lists across directories need.
+const FILE_COLUMNS: [&str; 13] = [
+    "dir_id", "name", "name_raw", "ext", "dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks",
+    "mtime",
+];
+
+fn file_number(rows: &TableRows, column: FileColumn, row: usize) -> i64 {
+    rows.number(column as usize, row).unwrap_or(0)
+}
+
+/// Returns the metadata in a row of [`FILE_COLUMNS`].
+fn file_meta(rows: &TableRows, row: usize) -> Meta {
+    let number = |column| file_number(rows, column, row);
+    let mut meta = Meta {
+        dev: number(FileColumn::Dev).cast_unsigned(),
+        ino: number(FileColumn::Ino).cast_unsigned(),
+        mode: number(FileColumn::Mode) as u32,
+        uid: number(FileColumn::Uid) as u32,
+        gid: number(FileColumn::Gid) as u32,
+        nlink: number(FileColumn::Nlink).cast_unsigned(),
+        size: number(FileColumn::Size),
+        blocks: number(FileColumn::Blocks).cast_unsigned(),
+        ..Meta::default()
+    };
+    meta.mtime.sec = number(FileColumn::Mtime).div_euclid(1_000_000);
+    meta
+}
+
+/// Returns the row of an entry, without growth.
+fn row(entry: FoundEntry<'_>) -> Row {
+    match entry {
+        FoundEntry::Dir(dir) => dir_row(&dir),
+        FoundEntry::File(BrowsedEntry { name, file_type, meta }) => {
+            let state = if meta.is_some() { RowState::Complete } else { RowState::Unreadable };
+            let row = meta_row(name, meta, state);
+            Row { file_type, ..row }
+        }
+    }
+}
+
+fn dir_row(dir: &BrowsedDir) -> Row {
+    let state = match dir.state {
+        DirState::Skipped => RowState::Skipped,
+        DirState::Failed => RowState::Unreadable,
+        _ if dir.has_gap => RowState::Partial,
+        _ => RowState::Complete,
+    };
+    let row = meta_row(&dir.name, dir.meta.as_ref(), state);
+    Row {
+        file_type: FileType::Directory,
+        amount: Amount {
+            apparent: dir.sum.apparent,
+            allocated: dir.sum.allocated,
+            entries: dir.sum.entries.saturating_sub(1),
+        },
+        newest_mtime_s: dir.newest_mtime_s.unwrap_or(row.newest_mtime_s),
+        ..row
+    }
+}
+
+fn meta_row(name: &[u8], meta: Option<&Meta>, state: RowState) -> Row {
+    Row {
+        name: name.into(),
+        identity: meta.map_or(Identity { dev: 0, ino: 0 }, identity_of),
+        file_type: meta.map_or(FileType::Unknown, Meta::file_type),
+        links: meta.map_or(0, |meta| meta.nlink),
+        uid: meta.map_or(0, |meta| meta.uid),
+        gid: meta.map_or(0, |meta| meta.gid),
+        amount: meta.map(sizes_of).unwrap_or_default(),
+        newest_mtime_s: meta.map_or(0, |meta| meta.mtime.sec),
+        growth: None,
+        state,
+    }
+}
+
+fn damaged(error: Error) -> SourceError {
+    SourceError::Other(error.to_string())
+}
+
+/// Maps the result of a call that returns false if it was cancelled.
+fn complete(read: Result<bool, Error>) -> Result<(), SourceError> {
+    if read.map_err(damaged)? { Ok(()) } else { Err(SourceError::Cancelled) }
+}
+
+impl Source for InventorySource {
+    fn roots(&mut self) -> Vec<Row> {
+        let count = self.tree.browser.inventory().manifest().roots.len();
+        let mut files = HashMap::new();
+        if self.tree.roots.len() < count {
+            let mut found = Vec::new();
+            // A damaged table is reported when a directory is listed.
+            let _ = self.tree.browser.root_entries(&mut |entry| found.push(row(FoundEntry::File(entry))));
+            let root_of = |row: &Row| self.tree.browser.root_at(&row.name);
+            files.extend(found.into_iter().filter_map(|row| Some((root_of(&row)?, row))));
+        }
+        let mut rows = Vec::new();
+        for root in 0..count {
+            let path = self.root_path(root).unwrap_or_default();
+            let missing = || meta_row(&path, None, RowState::Unreadable);
+            let found = self.tree.roots.get(&root).map(dir_row).or_else(|| files.remove(&root));
+            let mut row = found.unwrap_or_else(missing);
+            self.removed.apply_to_root(root, &mut row);
+            let older = self.older.as_ref().and_then(|older| older.roots.get(&older.browser.root_at(&path)?));
+            row.growth = older.map(|old| row.amount.since(&dir_row(old).amount));
+            rows.push(row);
+        }
+        rows
+    }
+
+    fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError> {
+        let key = self.tree.find(place, cancelled)?.ok_or(SourceError::Os("find", Errno::NOENT))?;
+        let (mut rows, places) = (Vec::new(), &mut DirPlaces::default());
+        self.tree.each(key, cancelled, &mut |entry| {
+            if let FoundEntry::Dir(dir) = &entry {
+                places.insert(Place { root: place.root, below: joined(&place.below, &dir.name) }, dir.key);
+            }
+            rows.push(row(entry));
+        })?;
+        self.tree.places.extend(places);
+        self.removed.apply(place, &mut rows);
+        self.set_growth(place, &mut rows, cancelled)?;
+        Ok(rows)
+    }
+
+    fn progress(&self) -> SourceProgress {
+        let manifest = self.tree.browser.inventory().manifest();
+        let found = &manifest.completeness;
+        let allocated = self.tree.roots.values().map(|root| root.sum.allocated);
+        SourceProgress {
+            entries: manifest.entries,
+            allocated: allocated.fold(0, u64::saturating_add),
+            failures: found.partial + found.failed + found.unknown_entries + found.missing_roots,
+            finished: true,
+            version: self.removed.count(),
+        }
+    }
+
+    fn stop(&mut self) {}
+
+    fn pause(&mut self, _paused: bool) {}
+
+    fn rescan(&mut self, _place: &Place) -> bool {
+        false
+    }
+
+    fn removed(&mut self, place: &Place, row: &Row) {
+        self.removed.add(place, row);
+    }
+
+    fn largest(
+        &mut self,
+        place: &Place,
+        count: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<PlacedRow>, SourceError> {
+        let span = self.span(place, cancelled)?;
+        let mut largest = LargestFiles::new(count.min(LARGEST_MAX));
+        self.each_file(span, cancelled, &mut |rows, row| {
+            let meta = file_meta(rows, row);
+            if sizes_of(&meta).allocated >= largest.least() {
+                let [text, raw] =
+                    [FileColumn::Name, FileColumn::NameRaw].map(|at| rows.text(at as usize, row));
+                let name = raw.or(text).unwrap_or_default();
+                let file = meta_row(name, Some(&meta), RowState::Complete);
+                largest.push(file_number(rows, FileColumn::DirId, row), file);
+            }
+        })?;
+        let dirs = largest.iter().map(|(dir, _)| *dir).collect();
+        let paths = self.tree.browser.paths(&dirs).map_err(damaged)?;
+        let placed = largest.iter().filter_map(|(dir, row)| {
+            let (root, path) = paths.get(dir)?;
+            let below = path.get(self.root_path(*root)?.len()..)?;
+            let below = below.strip_prefix(b"/").unwrap_or(below).to_vec();
+            Some(PlacedRow { place: Place { root: *root, below }, row: row.clone() })
+        });
+        Ok(placed.filter(|file| !self.removed.has(&file.place, &file.row.name)).collect())
+    }
+
+    fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {
+        let inventory = self.tree.browser.inventory();
+        let owners = Owners::of(inventory).map_err(damaged)?;
+        let (now_s, mut summary) = (inventory.manifest().end, FileSummary::default());
+        self.each_file(Span::ALL, cancelled, &mut |rows, row| {
+            let meta = file_meta(rows, row);
+            let extension = rows.text(FileColumn::Ext as usize, row);
+            let (uid, mtime_s, sizes) = (meta.uid, meta.mtime.sec, sizes_of(&meta));
+            summary.add(&SummedFile { extension, uid, mtime_s, sizes }, now_s);
+        })?;
+        Ok(summary.rows(key, &owners))
+    }
+
+    fn local_root(&self, root: usize) -> Option<Vec<u8>> {
+        // A relative path is relative to the working directory of the scan, which is unknown.
+        self.root_path(root).filter(|path| self.is_local && path.starts_with(b"/"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

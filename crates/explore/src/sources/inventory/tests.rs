@@ -1,0 +1,241 @@
+//! Inventories against the standard library, live trees, and the reports of `fathom-inventory`.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use fathom_inventory::diff::{DiffOptions, Sides, growth};
+use fathom_inventory::scan::{Exclusions, Scan, scan};
+use fathom_inventory::usage::{UsageTarget, directories, find};
+
+use super::*;
+use crate::sources::live::{LiveOptions, LiveSource};
+use crate::sources::test_tree::{NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, top};
+
+fn scanned(tree: &TestTree, name: &str, options: Scan) -> PathBuf {
+    let out = tree.beside(name);
+    scan(&Scan { roots: vec![tree.c_root()], ..options }, &out, &mut ()).unwrap();
+    out
+}
+
+/// Scans with a file for every few entries, so that directories span files.
+fn in_many_files(tree: &TestTree) -> PathBuf {
+    scanned(tree, "many.inv", Scan { checkpoint_entries: 3, ..Scan::default() })
+}
+
+#[test]
+fn rows_and_sums_are_those_of_the_tree() {
+    for seed in 0..12 {
+        let tree = TestTree::random(seed);
+        let out =
+            if seed % 2 == 0 { in_many_files(&tree) } else { scanned(&tree, "one.inv", Scan::default()) };
+        let mut source = InventorySource::open(&out, None).unwrap();
+        assert_eq!(source.roots()[0].amount, tree.sums(false), "seed {seed}");
+        assert_facts(&mut source, &tree);
+        assert_sums(&mut source, &tree);
+        let progress = source.progress();
+        assert_eq!((progress.entries, progress.finished), (source.roots()[0].amount_of_names(&tree), true));
+    }
+}
+
+impl Row {
+    /// Returns the number of names in the tree, with the root.
+    fn amount_of_names(&self, tree: &TestTree) -> u64 {
+        assert_eq!(self.file_type, FileType::Directory);
+        tree.sums(true).entries + 1
+    }
+}
+
+#[test]
+fn an_inventory_equals_the_live_tree() {
+    for seed in 0..8 {
+        let tree = TestTree::without_links(seed);
+        let mut inventory = InventorySource::open(&in_many_files(&tree), None).unwrap();
+        let mut live = LiveSource::start(vec![tree.c_root()], LiveOptions::default()).unwrap();
+        live.wait();
+        assert_eq!(inventory.roots(), live.roots());
+        for below in tree.dirs() {
+            assert_eq!(listed(&mut inventory, &below), listed(&mut live, &below), "seed {seed}: {below:?}");
+            let largest = |source: &mut dyn Source| {
+                let mut all = source.largest(&at(&below), 1000, &NOT_CANCELLED).unwrap();
+                all.sort_by(|one, other| {
+                    (&one.place.below, &one.row.name).cmp(&(&other.place.below, &other.row.name))
+                });
+                all
+            };
+            assert_eq!(largest(&mut inventory), largest(&mut live), "seed {seed}: {below:?}");
+        }
+        for key in [SumKey::Extension, SumKey::Owner] {
+            let sums = |source: &mut dyn Source| source.sums(key, &NOT_CANCELLED).unwrap();
+            assert_eq!(sums(&mut inventory), sums(&mut live), "seed {seed}");
+        }
+        let files = |rows: Vec<SumRow>| rows.iter().map(|row| row.amount.entries).sum::<u64>();
+        let ages = |source: &mut dyn Source| files(source.sums(SumKey::Age, &NOT_CANCELLED).unwrap());
+        assert_eq!(ages(&mut inventory), ages(&mut live));
+    }
+}
+
+#[test]
+fn sums_are_those_of_the_usage_of_directories() {
+    for (seed, max_depth) in [(0, None), (3, Some(1)), (5, Some(2)), (6, Some(3)), (7, None)] {
+        let tree = TestTree::random(seed);
+        let exclusions = Exclusions { max_depth, ..Exclusions::default() };
+        let out = scanned(&tree, "some.inv", Scan { exclusions, checkpoint_entries: 5, ..Scan::default() });
+        let mut source = InventorySource::open(&out, None).unwrap();
+        let inventory = Inventory::open(&out).unwrap();
+        let root = tree.root();
+        let UsageTarget::Directory(usage) = find(&inventory, root.as_os_str().as_bytes()).unwrap() else {
+            panic!()
+        };
+        let mut expected = HashMap::new();
+        directories(&inventory, &usage, None, true, |dir| {
+            let below = &dir.path[root.as_os_str().len()..];
+            expected.insert(below.strip_prefix(b"/").unwrap_or(below).to_vec(), dir.all);
+        })
+        .unwrap();
+        let (mut dirs, mut at_dir) = (vec![Vec::new()], 0);
+        while let Some(below) = dirs.get(at_dir).cloned() {
+            for row in
+                listed(&mut source, &below).into_iter().filter(|row| row.file_type == FileType::Directory)
+            {
+                let path = joined(&below, &row.name);
+                match expected.get(&path) {
+                    Some(sum) => {
+                        let amount = row.amount.with_itself();
+                        assert_eq!(
+                            (amount.allocated, amount.apparent, amount.entries),
+                            (sum.allocated, sum.apparent, sum.entries)
+                        );
+                        dirs.push(path);
+                    }
+                    None => assert_eq!((row.state, row.amount), (RowState::Skipped, Amount::default())),
+                }
+            }
+            at_dir += 1;
+        }
+        assert_eq!(dirs.len(), expected.len(), "seed {seed}");
+        assert_eq!(source.roots()[0].amount.allocated, expected[&b""[..]].allocated);
+    }
+}
+
+#[test]
+fn growth_is_that_of_the_diff() {
+    for seed in 0..8 {
+        let tree = TestTree::without_links(seed);
+        let old = in_many_files(&tree);
+        let dirs = tree.dirs();
+        let changed = tree.path(&dirs[dirs.len() / 2]);
+        fs::write(changed.join("grown"), vec![1; 300_000]).unwrap();
+        fs::create_dir(changed.join("new")).unwrap();
+        fs::write(changed.join("new/file"), vec![1; 5000]).unwrap();
+        fs::write(tree.root().join("grown"), [1; 10]).unwrap();
+        let middle = scanned(&tree, "middle.inv", Scan::default());
+        fs::write(tree.root().join("grown"), [1; 20_000]).unwrap();
+        let new = scanned(&tree, "new.inv", Scan::default());
+        let (old_inventory, new_inventory) = (Inventory::open(&old).unwrap(), Inventory::open(&new).unwrap());
+        let scratch = tree.beside("");
+        let options = DiffOptions { below: None, scratch };
+        let sides = Sides { old: &old_inventory, new: &new_inventory };
+        let report = growth(&sides, &options, usize::MAX).unwrap();
+        let expected: HashMap<_, _> = report.rows.into_iter().map(|row| (row.path.clone(), row)).collect();
+        let mut source = InventorySource::open(&new, Some(&old)).unwrap();
+        let root = source.roots()[0].growth.unwrap();
+        assert_eq!(root.allocated, expected[tree.root().as_os_str().as_bytes()].allocated);
+        for below in tree.dirs() {
+            let is_new = below.ends_with(b"new");
+            for row in listed(&mut source, &below) {
+                let path = tree.path(&below).join(std::ffi::OsStr::from_bytes(&row.name));
+                let Some(found) = row.growth else {
+                    assert!(is_new || row.name.ends_with(b"new") || row.name.ends_with(b"grown"), "{path:?}");
+                    continue;
+                };
+                if row.file_type == FileType::Directory {
+                    let growth = expected.get(path.as_os_str().as_bytes()).cloned().unwrap_or_default();
+                    assert_eq!(
+                        (found.allocated, found.apparent, found.entries),
+                        (growth.allocated, growth.apparent, growth.entries),
+                        "{path:?}"
+                    );
+                } else {
+                    assert_eq!(found, Amount::default(), "{path:?}");
+                }
+            }
+        }
+        let mut source = InventorySource::open(&new, Some(&middle)).unwrap();
+        let rows = listed(&mut source, b"");
+        let grown = rows.iter().find(|row| &row.name[..] == b"grown").unwrap();
+        assert_eq!(grown.growth.unwrap().apparent, 19_990);
+    }
+}
+
+#[test]
+fn removed_entries_are_hidden() {
+    for seed in 20..26 {
+        let tree = TestTree::without_links(seed);
+        let mut source = InventorySource::open(&in_many_files(&tree), None).unwrap();
+        let dirs = tree.dirs();
+        let below = dirs[dirs.len() - 1].clone();
+        let before = source.roots()[0].amount;
+        let mut expected = before;
+        for row in listed(&mut source, &below) {
+            source.removed(&at(&below), &row);
+            expected.subtract(&row.amount.with_itself());
+            assert_eq!(source.roots()[0].amount, expected);
+        }
+        assert!(listed(&mut source, &below).is_empty());
+        let largest = source.largest(&top(), 1000, &NOT_CANCELLED).unwrap();
+        assert!(largest.iter().all(|file| file.place.below != below));
+        if !below.is_empty() {
+            let (parent, name) = match below.iter().rposition(|byte| *byte == b'/') {
+                Some(slash) => (&below[..slash], &below[slash + 1..]),
+                None => (&b""[..], &below[..]),
+            };
+            let rows = listed(&mut source, parent);
+            let row = rows.iter().find(|row| &row.name[..] == name).unwrap();
+            assert_eq!(row.amount, sizes(&tree.path(&below)), "only its own inode is left");
+            source.removed(&at(parent), row);
+            assert_eq!(source.roots()[0].amount.entries, expected.entries - 1);
+            assert!(source.largest(&top(), 1000, &NOT_CANCELLED).unwrap().len() <= largest.len());
+        }
+    }
+}
+
+#[test]
+fn roots_keep_their_order() {
+    let tree = TestTree::random(3);
+    let file = tree.beside("file");
+    fs::write(&file, [1; 5000]).unwrap();
+    let path = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+    let roots =
+        vec![path(&tree.beside("missing")), tree.c_root(), path(&file), path(&tree.root().join("d0"))];
+    let out = tree.beside("roots.inv");
+    scan(&Scan { roots: roots.clone(), ..Scan::default() }, &out, &mut ()).unwrap();
+    let mut source = InventorySource::open(&out, Some(&out)).unwrap();
+    let rows = source.roots();
+    let names: Vec<_> = rows.iter().map(|row| row.name.to_vec()).collect();
+    assert_eq!(names, roots.iter().map(|root| root.to_bytes().to_vec()).collect::<Vec<_>>());
+    assert_eq!(rows[0].state, RowState::Unreadable);
+    assert_eq!((rows[2].file_type, rows[2].amount), (FileType::Regular, sizes(&file)));
+    assert_eq!(rows[1].growth, Some(Amount::default()));
+    let found = source.list(&Place { root: 3, below: Vec::new() }, &NOT_CANCELLED).unwrap();
+    assert_eq!(found.len(), fs::read_dir(tree.root().join("d0")).unwrap().count());
+    assert_eq!(
+        source.list(&Place { root: 0, below: Vec::new() }, &NOT_CANCELLED),
+        Err(SourceError::Os("find", Errno::NOENT))
+    );
+    assert_eq!(source.local_root(1), Some(tree.c_root().to_bytes().to_vec()));
+    assert_eq!((source.rescan(&top()), source.local_root(7)), (false, None));
+}
+
+#[test]
+fn questions_that_nobody_wants_end() {
+    let tree = TestTree::random(3);
+    let mut source = InventorySource::open(&in_many_files(&tree), None).unwrap();
+    let cancelled = AtomicBool::new(true);
+    assert_eq!(source.list(&top(), &cancelled), Err(SourceError::Cancelled));
+    assert_eq!(source.sums(SumKey::Owner, &cancelled), Err(SourceError::Cancelled));
+    assert_eq!(source.largest(&top(), 10, &cancelled), Err(SourceError::Cancelled));
+    assert!(source.list(&top(), &NOT_CANCELLED).is_ok());
+    let missing = InventorySource::open(&tree.beside("none"), None).unwrap_err();
+    assert!(matches!(missing, SourceError::Other(why) if why.contains("No such file")));
+}

@@ -1,0 +1,356 @@
+//! The walk that fills a [`LiveTree`]: on threads of its own, unordered. Workers add the sums of a
+//! batch of entries to its directory and to all above, under one lock.
+
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use fathom_inventory::store::{EXTENSION_BYTES, name_extension};
+use fathom_walk::{
+    Descend, Emit, Enter, Entry, Errno, Error, Failure, FileType, Found, Meta, NextRoot, Node, Operation,
+    Options, RootSource, Summary, Visitor,
+};
+
+use super::tree::LiveTree;
+use crate::source::{Amount, Row, RowState};
+use crate::sources::summary::{FileSummary, SummedFile};
+use crate::sources::{identity_of, sizes_of};
+
+/// The number of files that a worker sums up by itself before it adds them to the common summary.
+const SUMMARY_FILES: u64 = 4096;
+
+/// The state that the source and all walks share.
+#[derive(Debug)]
+pub(super) struct SharedTree {
+    tree: Mutex<LiveTree>,
+    /// A copy of [`LargestFiles::least`](crate::sources::largest::LargestFiles::least), for workers
+    /// that do not hold the lock.
+    least_large: AtomicU64,
+    /// The time of the start, in seconds since 1970.
+    now_s: i64,
+}
+
+impl SharedTree {
+    pub(super) fn new(tree: LiveTree, now_s: i64) -> Self {
+        Self { tree: Mutex::new(tree), least_large: AtomicU64::new(0), now_s }
+    }
+
+    pub(super) fn tree(&self) -> MutexGuard<'_, LiveTree> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stops and pauses a walk.
+#[derive(Debug, Default)]
+pub(super) struct WalkControl {
+    is_stopped: AtomicBool,
+    /// Whether the flag in the mutex may be set, so that workers need not take it.
+    may_be_paused: AtomicBool,
+    is_paused: Mutex<bool>,
+    changed: Condvar,
+    /// The number of workers that wait for the end of the pause.
+    #[cfg(test)]
+    pub(super) waiting: AtomicU64,
+}
+
+impl WalkControl {
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        // Workers that wait check the flag under this lock.
+        let _paused = self.lock();
+        self.changed.notify_all();
+    }
+
+    pub(super) fn pause(&self, paused: bool) {
+        let mut is_paused = self.lock();
+        *is_paused = paused;
+        self.may_be_paused.store(paused, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while the walk is paused.
+    fn wait(&self) {
+        // The flag may be seen late: then one more batch is counted.
+        if !self.may_be_paused.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut paused = self.lock();
+        #[cfg(test)]
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        while *paused && !self.is_stopped() {
+            paused = self.changed.wait(paused).unwrap_or_else(PoisonError::into_inner);
+        }
+        #[cfg(test)]
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs a walk with the roots to its end.
+pub(super) type RunWalk =
+    dyn Fn(Options, LiveVisitor, &mut WalkRoots) -> Result<Summary, Error> + Send + Sync;
+
+/// The paths that a walk starts at.
+#[derive(Debug)]
+pub(super) struct WalkRoots {
+    pub(super) paths: std::vec::IntoIter<CString>,
+    pub(super) control: Arc<WalkControl>,
+}
+
+impl RootSource for WalkRoots {
+    fn next_root(&mut self, _wait: bool) -> NextRoot {
+        self.paths.next().map_or(NextRoot::End, NextRoot::Path)
+    }
+
+    fn stopped(&mut self) -> bool {
+        self.control.is_stopped()
+    }
+}
+
+/// The index of a directory in the tree, attached to its node.
+#[derive(Clone, Copy, Debug)]
+struct DirIndex(u32);
+
+/// Counts entries on the workers of a walk.
+#[derive(Debug)]
+pub(super) struct LiveVisitor {
+    pub(super) shared: Arc<SharedTree>,
+    pub(super) control: Arc<WalkControl>,
+    /// The directories that the walk starts at, in the order of its paths.
+    pub(super) tops: Vec<u32>,
+    /// Whether other filesystems are skipped.
+    pub(super) one_file_system: bool,
+    /// The device of the root, if the walk starts below it.
+    pub(super) device: Option<u64>,
+    /// Whether each name of an inode counts.
+    pub(super) count_links: bool,
+}
+
+/// The sums of one batch of entries.
+#[derive(Debug, Default)]
+struct BatchSums {
+    amount: Amount<u64>,
+    newest_mtime_s: Option<i64>,
+    entries: u64,
+}
+
+impl LiveVisitor {
+    fn is_elsewhere(&self, node: &Node, meta: &Meta) -> bool {
+        self.one_file_system && self.device.or(node.root_dev()).is_some_and(|dev| dev != meta.dev)
+    }
+
+    fn is_linked(&self, meta: &Meta) -> bool {
+        meta.nlink > 1 && !self.count_links
+    }
+
+    /// Returns the index of a directory that is one of the roots of the walk, or was entered.
+    fn index(&self, node: &Node) -> Option<u32> {
+        match node.parent() {
+            None => self.tops.get(node.root_index()).copied(),
+            Some(_) => node.note::<DirIndex>().map(|index| index.0),
+        }
+    }
+
+    /// Counts an entry that is not a directory.
+    fn count(
+        &self,
+        dir: u32,
+        entry: &Entry<'_>,
+        meta: &Meta,
+        sums: &mut BatchSums,
+        summary: &mut FileSummary,
+    ) {
+        let (sizes, name) = (sizes_of(meta), entry.name.name.to_bytes());
+        if self.is_linked(meta) {
+            let mut tree = self.shared.tree();
+            if tree.is_retired(dir) || !tree.linked.add(identity_of(meta), sizes, dir) {
+                return;
+            }
+        }
+        sums.amount.add(&sizes.with_itself());
+        sums.newest_mtime_s = sums.newest_mtime_s.max(Some(meta.mtime.sec));
+        let mut buffer = [0; EXTENSION_BYTES];
+        let extension = name_extension(name, &mut buffer);
+        let file = SummedFile { extension, uid: meta.uid, mtime_s: meta.mtime.sec, sizes };
+        summary.add(&file, self.shared.now_s);
+        // Relaxed: a bound that is too low costs one look under the lock.
+        if sizes.allocated >= self.shared.least_large.load(Ordering::Relaxed) {
+            self.push_large(dir, file_row(name, meta));
+        }
+    }
+
+    fn push_large(&self, dir: u32, row: Row) {
+        let mut tree = self.shared.tree();
+        if !tree.is_retired(dir) {
+            tree.largest.push(dir, row);
+            self.shared.least_large.store(tree.largest.least(), Ordering::Relaxed);
+        }
+    }
+
+    fn flush_summary(&self, summary: &mut FileSummary) {
+        if summary.files() > 0 {
+            self.shared.tree().summary.merge(summary);
+        }
+    }
+
+    /// Notes that a root of the walk cannot be reached.
+    fn lose_top(&self, tree: &mut LiveTree, top: u32) {
+        if tree.is_retired(top) {
+            return;
+        }
+        if tree.parent(top).is_some() {
+            tree.remove_dir(top);
+        } else {
+            tree.set_state(top, RowState::Unreadable);
+        }
+    }
+}
+
+/// Returns the row of an entry that is not a directory.
+pub(super) fn file_row(name: &[u8], meta: &Meta) -> Row {
+    Row {
+        name: name.into(),
+        identity: identity_of(meta),
+        file_type: meta.file_type(),
+        links: meta.nlink,
+        uid: meta.uid,
+        gid: meta.gid,
+        amount: sizes_of(meta),
+        newest_mtime_s: meta.mtime.sec,
+        growth: None,
+        state: RowState::Complete,
+    }
+}
+
+impl Visitor for LiveVisitor {
+    type Item = Infallible;
+    /// The files that have not been added to the common summary.
+    type Local = FileSummary;
+
+    fn enter(&self, _summary: &mut FileSummary, enter: Enter<'_>) -> Descend {
+        self.control.wait();
+        let Enter { node, meta, found } = enter;
+        if self.control.is_stopped() {
+            return Descend::No;
+        }
+        let mut tree = self.shared.tree();
+        let index = match node.parent() {
+            None => self.index(node).filter(|top| !tree.is_retired(*top)),
+            Some(parent) => self.index(parent).and_then(|dir| tree.add_child(dir, node.name().to_bytes())),
+        };
+        let Some(index) = index else { return Descend::No };
+        node.set_note(DirIndex(index));
+        tree.set_meta(index, meta);
+        if found == Found::Loop || self.is_elsewhere(node, meta) {
+            tree.set_state(index, RowState::Skipped);
+            return Descend::No;
+        }
+        tree.count(index, meta);
+        Descend::Yes
+    }
+
+    fn entries<'a>(
+        &self,
+        summary: &mut FileSummary,
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = Entry<'a>>,
+        emit: &mut Emit<'_, Infallible>,
+    ) {
+        self.control.wait();
+        let Some(index) = self.index(dir).filter(|_| !self.control.is_stopped()) else { return };
+        let mut sums = BatchSums::default();
+        for entry in entries {
+            match entry.meta {
+                Some(Err(errno)) => emit.failed(&entry, errno),
+                Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
+                    sums.entries += 1;
+                    if !self.is_elsewhere(dir, meta) {
+                        self.count(index, &entry, meta, &mut sums, summary);
+                    }
+                }
+                _ => emit.descend(&entry),
+            }
+        }
+        if sums.entries > 0 {
+            let mut tree = self.shared.tree();
+            tree.add(index, &sums.amount, sums.newest_mtime_s.unwrap_or(i64::MIN));
+            tree.note_entries(sums.entries);
+        }
+        if summary.files() >= SUMMARY_FILES {
+            self.flush_summary(summary);
+        }
+    }
+
+    fn failed(&self, _summary: &mut FileSummary, failure: Failure<'_>) {
+        let Failure { node, name, operation, errno } = failure;
+        let mut tree = self.shared.tree();
+        tree.note_failure();
+        match (operation, self.index(node)) {
+            (Operation::Access, Some(top)) if node.parent().is_none() => self.lose_top(&mut tree, top),
+            (Operation::Open, Some(dir)) => tree.set_state(dir, RowState::Unreadable),
+            // An entry that no longer exists is not missing.
+            (Operation::Stat | Operation::Access, _) if errno == Errno::NOENT => {}
+            (Operation::Access, None) if name.is_none() => {
+                let parent = node.parent().and_then(|parent| self.index(parent));
+                parent.into_iter().for_each(|dir| tree.note_gap(dir));
+            }
+            (_, Some(dir)) => tree.note_gap(dir),
+            _ => {}
+        }
+    }
+
+    fn leave(&self, _summary: &mut FileSummary, node: &Arc<Node>) {
+        if let Some(dir) = self.index(node) {
+            self.shared.tree().note_read(dir);
+        }
+    }
+
+    fn done(&self, _summary: &mut FileSummary, node: &Arc<Node>) {
+        let Some(dir) = self.index(node) else { return };
+        let mut tree = self.shared.tree();
+        // After a stop nothing more is counted: an end says nothing about the directory.
+        if !self.control.is_stopped() {
+            tree.finish(dir);
+        }
+    }
+
+    fn root_file(&self, summary: &mut FileSummary, root: &Arc<Node>, meta: &Meta) {
+        let Some(top) = self.index(root) else { return };
+        let mut tree = self.shared.tree();
+        if tree.is_retired(top) {
+            return;
+        }
+        let Some(parent) = tree.parent(top) else {
+            tree.set_meta(top, meta);
+            tree.set_state(top, RowState::Complete);
+            if !self.is_linked(meta) || tree.linked.add(identity_of(meta), sizes_of(meta), top) {
+                tree.count(top, meta);
+                let name = tree.name(top);
+                let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+                let mut buffer = [0; EXTENSION_BYTES];
+                let extension = name_extension(name, &mut buffer);
+                let (uid, mtime_s, sizes) = (meta.uid, meta.mtime.sec, sizes_of(meta));
+                summary.add(&SummedFile { extension, uid, mtime_s, sizes }, self.shared.now_s);
+            }
+            return;
+        };
+        // The directory was replaced by a file before it was walked again.
+        tree.remove_dir(top);
+        let sizes = sizes_of(meta);
+        if !self.is_linked(meta) || tree.linked.add(identity_of(meta), sizes, parent) {
+            tree.add(parent, &sizes.with_itself(), meta.mtime.sec);
+        }
+    }
+
+    fn flush(&self, summary: &mut FileSummary) {
+        self.flush_summary(summary);
+    }
+}

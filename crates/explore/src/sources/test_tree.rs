@@ -1,0 +1,222 @@
+//! Random trees on disk for tests, and facts about them from the standard library.
+
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use fathom_io::{FileType, Random};
+
+use crate::source::{Amount, Place, Row, RowState, Source};
+
+pub(crate) static NOT_CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// A temporary tree.
+pub(crate) struct TestTree {
+    top: tempfile::TempDir,
+}
+
+impl TestTree {
+    /// Creates a tree with files, holes, hard links, symbolic links and names of any bytes.
+    pub(crate) fn random(seed: u64) -> Self {
+        let tree = Self { top: tempfile::tempdir().unwrap() };
+        fs::create_dir(tree.root()).unwrap();
+        tree.grow(&mut Random::new(seed), &tree.root(), 3);
+        tree
+    }
+
+    /// Creates a tree in which each inode but directories has one name.
+    pub(crate) fn without_links(seed: u64) -> Self {
+        let tree = Self::random(seed);
+        for below in tree.dirs() {
+            for path in fs::read_dir(tree.path(&below)).unwrap().map(|entry| entry.unwrap().path()) {
+                let found = path.symlink_metadata().unwrap();
+                if !found.is_dir() && found.nlink() > 1 {
+                    fs::remove_file(path).unwrap();
+                }
+            }
+        }
+        tree
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.top.path().join("root")
+    }
+
+    /// Returns a path beside the root.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.top.path().join(name)
+    }
+
+    pub(crate) fn c_root(&self) -> CString {
+        CString::new(self.root().as_os_str().as_bytes()).unwrap()
+    }
+
+    fn grow(&self, random: &mut Random, dir: &Path, depth: usize) {
+        let names: [&[u8]; 8] = [b"a.rs", b"b.TXT", b"c", b"\xff\x01.rs", b"e e", b".f", b"g.rs", b"h.o"];
+        let count = random.below(names.len());
+        for (at, name) in names.into_iter().enumerate().take(count) {
+            let path = dir.join(std::ffi::OsStr::from_bytes(name));
+            match random.below(6) {
+                0 => symlink("nowhere", &path).unwrap(),
+                1 => File::create(&path).unwrap().set_len(1 << (10 + at)).unwrap(),
+                2 => {
+                    let linked = self.beside("linked");
+                    if random.below(3) == 0 || !linked.exists() {
+                        let _ = fs::remove_file(&linked);
+                        fs::write(&linked, random.bytes(5000)).unwrap();
+                    }
+                    fs::hard_link(&linked, &path).unwrap();
+                }
+                _ => fs::write(&path, vec![7; random.below(20_000)]).unwrap(),
+            }
+        }
+        for number in 0..random.below(4) * usize::from(depth > 0) {
+            let below = dir.join(format!("d{number}"));
+            fs::create_dir(&below).unwrap();
+            self.grow(random, &below, depth - 1);
+        }
+    }
+
+    /// Returns all directories at and below the root, as paths below it.
+    pub(crate) fn dirs(&self) -> Vec<Vec<u8>> {
+        let (mut found, mut at) = (vec![Vec::new()], 0);
+        while let Some(below) = found.get(at).cloned() {
+            let path = self.path(&below);
+            for entry in fs::read_dir(path).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    found.push(super::joined(&below, entry.file_name().as_bytes()));
+                }
+            }
+            at += 1;
+        }
+        found
+    }
+
+    pub(crate) fn path(&self, below: &[u8]) -> PathBuf {
+        self.root().join(std::ffi::OsStr::from_bytes(below))
+    }
+
+    /// Returns the sums of the tree: each inode once, or each name.
+    pub(crate) fn sums(&self, count_links: bool) -> Amount<u64> {
+        let (mut sums, mut seen) = (Amount::default(), HashSet::new());
+        for below in self.dirs() {
+            let dir = self.path(&below);
+            sums.add(&sizes(&dir).with_itself());
+            for entry in fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()) {
+                let found = entry.symlink_metadata().unwrap();
+                if !found.is_dir()
+                    && (count_links || found.nlink() < 2 || seen.insert((found.dev(), found.ino())))
+                {
+                    sums.add(&sizes(&entry).with_itself());
+                }
+            }
+        }
+        Amount { entries: sums.entries - 1, ..sums }
+    }
+
+    /// Returns the number that `du` with these options prints for the root.
+    pub(crate) fn du(&self, options: &[&str]) -> u64 {
+        let output = Command::new("du").args(options).arg(self.root()).output().expect("GNU du runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split('\t').next().and_then(|number| number.parse().ok()).expect("a number")
+    }
+}
+
+pub(crate) fn sizes(path: &Path) -> Amount<u64> {
+    let found = path.symlink_metadata().unwrap();
+    let has_length = found.is_file() || found.is_symlink();
+    Amount {
+        apparent: if has_length { found.size() } else { 0 },
+        allocated: found.blocks() * 512,
+        entries: 0,
+    }
+}
+
+pub(crate) fn top() -> Place {
+    Place { root: 0, below: Vec::new() }
+}
+
+pub(crate) fn at(below: &[u8]) -> Place {
+    Place { root: 0, below: below.to_vec() }
+}
+
+/// Returns the rows of a directory, by name.
+pub(crate) fn listed(source: &mut dyn Source, below: &[u8]) -> Vec<Row> {
+    let mut rows = source.list(&at(below), &NOT_CANCELLED).unwrap();
+    rows.sort_by(|one, other| one.name.cmp(&other.name));
+    rows
+}
+
+/// Asserts that the rows of every directory have the facts of the standard library.
+pub(crate) fn assert_facts(source: &mut dyn Source, tree: &TestTree) {
+    for below in tree.dirs() {
+        let rows = listed(source, &below);
+        let mut names: Vec<_> =
+            fs::read_dir(tree.path(&below)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(rows.len(), names.len(), "{below:?}");
+        for (row, name) in rows.iter().zip(names) {
+            let path = tree.path(&below).join(&name);
+            let found = path.symlink_metadata().unwrap();
+            assert_eq!(&row.name[..], name.as_bytes());
+            assert_eq!(
+                (row.identity.dev, row.identity.ino, row.links),
+                (found.dev(), found.ino(), found.nlink())
+            );
+            assert_eq!((row.uid, row.gid, row.growth), (found.uid(), found.gid(), None));
+            assert_eq!(row.file_type, FileType::from_mode(found.mode()));
+            if row.file_type != FileType::Directory {
+                assert_eq!((row.amount, row.newest_mtime_s), (sizes(&path), found.mtime()));
+            }
+            assert_eq!(row.state, RowState::Complete);
+        }
+    }
+}
+
+/// Asserts that the sums of every directory are those of its rows and of its own inode. Rows of
+/// inodes with several names are counted where the sums say so.
+pub(crate) fn assert_sums(source: &mut dyn Source, tree: &TestTree) {
+    let mut linked_rest = 0;
+    for below in tree.dirs() {
+        let sums = sums_of(source, &below);
+        let mut rest = sums;
+        rest.subtract(&sizes(&tree.path(&below)));
+        let mut linked = Vec::new();
+        for row in listed(source, &below) {
+            if row.links > 1 && row.file_type != FileType::Directory {
+                linked.push(row);
+            } else {
+                assert!(
+                    rest.allocated >= row.amount.allocated && rest.entries > row.amount.entries,
+                    "{row:?}"
+                );
+                rest.subtract(&row.amount.with_itself());
+            }
+        }
+        assert!(rest.entries <= linked.len() as u64, "{below:?}: {rest:?}");
+        linked_rest += rest.entries;
+    }
+    let mut seen = HashSet::new();
+    for below in tree.dirs() {
+        let rows = listed(source, &below);
+        let linked = rows.into_iter().filter(|row| row.links > 1 && row.file_type != FileType::Directory);
+        seen.extend(linked.map(|row| row.identity));
+    }
+    assert_eq!(linked_rest, seen.len() as u64, "each inode counts once");
+}
+
+/// Returns the sums of a directory, from the row in its parent.
+pub(crate) fn sums_of(source: &mut dyn Source, below: &[u8]) -> Amount<u64> {
+    if below.is_empty() {
+        return source.roots()[0].amount;
+    }
+    let slash = below.iter().rposition(|byte| *byte == b'/');
+    let (parent, name) = slash.map_or((&b""[..], below), |at| (&below[..at], &below[at + 1..]));
+    let rows = listed(source, parent);
+    rows.iter().find(|row| &row.name[..] == name).expect("a row for each directory").amount
+}

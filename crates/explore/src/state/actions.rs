@@ -1,0 +1,145 @@
+//! Marks, and the actions on the marked entries or on the entry under the cursor.
+
+use super::overlay::{RemovalRun, RunStep};
+use super::{Overlay, Prompt, PromptKind, State};
+use crate::input::{Effect, Key};
+use crate::marks::Marks;
+use crate::remover::{Removal, RemovalKind};
+use crate::source::{Place, Row};
+
+const REMOTE: &[u8] = b"this tree is not on this machine";
+const READ_ONLY: &[u8] = b"not with --read-only";
+const NO_ENTRY: &[u8] = b"there is no entry here";
+
+impl State {
+    pub(super) fn toggle_mark(&mut self) {
+        let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
+        match (listing.place(self.cursor), listing.row(self.cursor)) {
+            (Some(place), Some(row)) => {
+                self.marks.toggle(place, row);
+                self.move_cursor(Key::Down);
+            }
+            (None, Some(_)) => self.say(b"a root cannot be marked"),
+            _ => {}
+        }
+    }
+
+    /// Applies a change to the mark of each row that is shown.
+    pub(super) fn mark_all(&mut self, change: fn(&mut Marks, &Place, &Row)) {
+        let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
+        for position in 0..listing.len() {
+            if let (Some(place), Some(row)) = (listing.place(position), listing.row(position)) {
+                change(&mut self.marks, place, row);
+            }
+        }
+    }
+
+    /// Returns the entries on which an action works: the marked ones, or else the one under the
+    /// cursor. Entries of other marked entries are left out.
+    fn targets(&self) -> Vec<(Place, Row)> {
+        if !self.marks.is_empty() {
+            return self.marks.outermost().map(|mark| (mark.place.clone(), mark.row.clone())).collect();
+        }
+        let listing = self.rows();
+        let place = listing.and_then(|listing| listing.place(self.cursor));
+        place.cloned().zip(self.current().cloned()).into_iter().collect()
+    }
+
+    /// Begins a removal: asks how much it would remove.
+    pub(super) fn remove(&mut self, kind: RemovalKind) {
+        if self.settings.is_read_only {
+            return self.say(READ_ONLY);
+        }
+        let targets = self.targets();
+        if targets.is_empty() {
+            return self.say(NO_ENTRY);
+        }
+        let removal = |(place, row): &(Place, Row)| {
+            Some(Removal {
+                root: self.local.get(place.root)?.clone()?,
+                below: place.child(&row.name).below,
+                identity: row.identity,
+                is_directory: crate::listing::can_enter(row),
+            })
+        };
+        let Some(removals) = targets.iter().map(removal).collect::<Option<Vec<_>>>() else {
+            return self.say(REMOTE);
+        };
+        self.sequence += 1;
+        let sequence = self.sequence;
+        self.effects.push(Effect::Plan { sequence, removals: removals.clone() });
+        let run = RemovalRun { sequence, kind, targets, removals, step: RunStep::Planning };
+        self.overlay = Some(Overlay::Removal(run));
+    }
+
+    pub(super) fn ask_for_script(&mut self) {
+        if self.settings.is_read_only {
+            self.say(READ_ONLY);
+        } else if self.targets().is_empty() {
+            self.say(NO_ENTRY);
+        } else {
+            let text = "remove.sh".to_owned();
+            self.overlay = Some(Overlay::Prompt(Prompt { kind: PromptKind::Script, text }));
+        }
+    }
+
+    pub(super) fn write_script(&mut self, path: &str) {
+        let targets = self.targets();
+        let path_of = |(place, row): &(Place, Row)| (row.identity, self.path(&place.child(&row.name)));
+        let paths: Vec<_> = targets.iter().map(path_of).collect();
+        let text = crate::script::removal(paths.iter().map(|(identity, path)| (*identity, &path[..])));
+        self.effects.push(Effect::WriteScript { path: path.as_bytes().to_vec(), text });
+    }
+
+    /// Returns the place under the cursor.
+    fn current_target(&self) -> Option<Place> {
+        self.rows()?.target(self.cursor)
+    }
+
+    pub(super) fn copy(&mut self) {
+        match self.current_target() {
+            Some(target) => {
+                self.effects.push(Effect::Copy(self.path(&target)));
+                self.say(b"the path is sent to the clipboard of the terminal");
+            }
+            None => self.say(NO_ENTRY),
+        }
+    }
+
+    /// Runs an effect with a path of this machine.
+    fn run(&mut self, target: Option<Place>, effect: fn(Vec<u8>) -> Effect) {
+        if self.settings.is_read_only {
+            return self.say(READ_ONLY);
+        }
+        let Some(target) = target else { return self.say(NO_ENTRY) };
+        match self.local_path(&target) {
+            Some(path) => self.effects.push(effect(path)),
+            None => self.say(REMOTE),
+        }
+    }
+
+    pub(super) fn open(&mut self) {
+        self.run(self.current_target(), Effect::Open);
+    }
+
+    pub(super) fn shell(&mut self) {
+        let place = self.place.clone().or_else(|| self.current_target());
+        self.run(place, Effect::Shell);
+    }
+
+    pub(super) fn rescan(&mut self) {
+        let place = self.place.clone().or_else(|| self.current_target());
+        match place {
+            Some(place) => self.effects.push(Effect::Rescan(place)),
+            None => self.say(NO_ENTRY),
+        }
+    }
+
+    pub(super) fn pause(&mut self) {
+        if self.progress.finished {
+            return self.say(b"nothing is being walked");
+        }
+        self.is_paused = !self.is_paused;
+        self.effects.push(Effect::Pause(self.is_paused));
+    }
+}

@@ -1,0 +1,141 @@
+//! The answers of the source and of the remover.
+
+use super::overlay::RunStep;
+use super::{Overlay, State};
+use crate::input::{Answer, Effect, Found};
+use crate::listing::Listing;
+use crate::remover::RemovalOutcome;
+use crate::source::{Place, SourceError};
+
+impl State {
+    /// Handles an answer.
+    pub(super) fn take_answer(&mut self, answer: Answer) {
+        match answer {
+            Answer::Found { sequence, result } => self.take_found(sequence, result),
+            Answer::Progress(progress) => {
+                self.progress = progress;
+                if progress.version != self.version {
+                    self.refresh();
+                }
+            }
+            Answer::Rescanned(true) => self.refresh(),
+            Answer::Rescanned(false) => self.say(b"an inventory cannot be read again: scan the tree"),
+            Answer::Planned { sequence, result } => self.take_plan(sequence, result),
+            Answer::Removing(progress) => {
+                if let Some(Overlay::Removal(run)) = &mut self.overlay
+                    && let RunStep::Removing(shown) = &mut run.step
+                {
+                    *shown = progress;
+                }
+            }
+            Answer::RemovalEnded { sequence, outcome } => self.take_outcome(sequence, &outcome),
+            Answer::Message(message) => self.message = Some(message),
+            Answer::Died => self.effects.push(Effect::Abort),
+        }
+    }
+
+    fn take_found(&mut self, sequence: u64, result: Result<Found, SourceError>) {
+        let Some(pending) = self.pending.take_if(|pending| pending.sequence == sequence) else { return };
+        let found = match result {
+            Ok(found) => found,
+            Err(error) => return self.fail(&error, pending.place.as_ref()),
+        };
+        let place = match found {
+            Found::Roots { rows, local } => {
+                (self.roots, self.local) = (rows, local);
+                if self.roots.len() == 1 {
+                    let root = Place { root: 0, below: Vec::new() };
+                    return self.request(pending.view, Some(root), pending.select, false);
+                }
+                self.install(Listing::of_roots(self.roots.clone(), &self.arrangement), &pending);
+                None
+            }
+            Found::Listing(listing) => {
+                self.install(listing, &pending);
+                pending.place
+            }
+            Found::Sums(sums) => {
+                self.sums = sums;
+                self.sort_sums();
+                pending.place
+            }
+        };
+        let is_other = self.view != pending.view || self.place != place;
+        (self.view, self.place, self.version) = (pending.view, place, pending.version);
+        if is_other && pending.select.is_none() {
+            self.cursor = 0;
+        }
+        self.cursor = self.cursor.min(self.len().saturating_sub(1));
+        if self.progress.version != self.version {
+            self.refresh();
+        }
+    }
+
+    /// Shows other rows, and moves the cursor to the row that the query names. When the same rows are
+    /// read again, the cursor stays on its row, but at the top it stays at the top.
+    fn install(&mut self, mut listing: Listing, pending: &super::PendingQuery) {
+        listing.arrange(&self.arrangement);
+        let current = self.current_name().filter(|_| pending.is_refresh && self.cursor > 0);
+        let wanted = pending.select.clone().map(|name| (pending.place.clone(), name)).or(current);
+        let position = wanted.and_then(|(place, name)| listing.position(place.as_ref(), &name));
+        self.cursor = match position {
+            Some(position) => position,
+            None if pending.is_refresh => self.cursor,
+            None => 0,
+        };
+        self.listing = Some(listing);
+    }
+
+    fn fail(&mut self, error: &SourceError, place: Option<&Place>) {
+        let path = place.map_or_else(Vec::new, |place| self.shown_path(place));
+        let path = fathom_text::quote::quoteaf(&path, self.settings.context.charset);
+        match error {
+            SourceError::Cancelled => {}
+            SourceError::Os(operation, errno) => {
+                let cause = fathom_text::strerror(*errno);
+                self.say(&[b"cannot ", operation.as_bytes(), b" ", &path, b": ", &cause].concat());
+            }
+            SourceError::Other(cause) => {
+                self.say(&[b"cannot read ", &path[..], b": ", cause.as_bytes()].concat())
+            }
+        }
+    }
+
+    fn take_plan(&mut self, sequence: u64, result: Result<crate::remover::RemovalPlan, Vec<u8>>) {
+        let Some(Overlay::Removal(run)) = &mut self.overlay else { return };
+        if run.sequence != sequence || !matches!(run.step, RunStep::Planning) {
+            return;
+        }
+        match result {
+            Ok(plan) => run.confirm(plan),
+            Err(message) => {
+                self.overlay = None;
+                self.message = Some(message);
+            }
+        }
+    }
+
+    /// Takes what is gone out of the marks and the rows.
+    fn take_outcome(&mut self, sequence: u64, outcome: &RemovalOutcome) {
+        let is_it =
+            |overlay: &mut Overlay| matches!(overlay, Overlay::Removal(run) if run.sequence == sequence);
+        let Some(Overlay::Removal(run)) = self.overlay.take_if(is_it) else { return };
+        let targets = run.targets.into_iter().zip(&outcome.removed);
+        let gone: Vec<_> = targets.filter(|(_, removed)| **removed).map(|(target, _)| target).collect();
+        self.marks.remove_below(&gone);
+        let progress = outcome.progress;
+        let mut message = format!("entries removed: {}", progress.entries).into_bytes();
+        if progress.failures > 0 {
+            message.extend_from_slice(format!(", failures: {}", progress.failures).as_bytes());
+        }
+        if let Some(first) = &outcome.first_failure {
+            message.extend_from_slice(&[b": ", &first[..]].concat());
+        }
+        self.message = Some(message);
+        if !gone.is_empty() {
+            self.effects.push(Effect::Removed(gone));
+        }
+        self.pending = None;
+        self.refresh();
+    }
+}

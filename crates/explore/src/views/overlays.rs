@@ -1,0 +1,150 @@
+//! The windows over the rows.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::canvas::{BOLD, Canvas, REVERSED};
+use super::{table, text};
+use crate::remover::{RemovalKind, RemovalPlan};
+use crate::source::Row;
+use crate::state::{Confirmation, KEYS, Overlay, RemovalRun, State};
+
+/// The cells of the keys in the help.
+const KEY_CELLS: usize = 15;
+
+/// Draws the window that is open.
+pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
+    match &state.overlay {
+        None | Some(Overlay::Prompt(_)) => {}
+        Some(Overlay::Help { offset }) => window("keys", &help(*offset), None, canvas, screen),
+        Some(Overlay::Info) => {
+            if let Some(row) = state.current() {
+                window("information", &info(state, row), None, canvas, screen);
+            }
+        }
+        Some(Overlay::Marks { cursor }) => marks(state, *cursor, canvas, screen),
+        Some(Overlay::Removal(run)) => {
+            let title = match run.kind() {
+                RemovalKind::Delete => "delete",
+                RemovalKind::Trash => "move to the trash",
+            };
+            window(title, &removal(state, run), None, canvas, screen);
+        }
+        Some(Overlay::Quit) => {
+            let lines = [
+                format!("{} entries are marked, and nothing was done with them.", state.marks.len()),
+                "Quit? (y, n)".to_owned(),
+            ];
+            window("quit", &lines, None, canvas, screen);
+        }
+    }
+}
+
+/// Draws lines in a frame in the middle of the screen.
+fn window(title: &str, lines: &[String], selected: Option<usize>, canvas: &mut Canvas<'_>, screen: Rect) {
+    let longest = lines.iter().map(|line| text::cells(line)).chain([title.len() + 2]).max().unwrap_or(0);
+    let width = u16::try_from(longest + 4).unwrap_or(u16::MAX).min(screen.width);
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(screen.height);
+    let area = Rect::new((screen.width - width) / 2, (screen.height - height) / 2, width, height)
+        .intersection(screen);
+    canvas.clear(area);
+    if width < 4 || height < 3 {
+        return;
+    }
+    let [top_left, top_right, bottom_left, bottom_right, across, down] = canvas.lines();
+    let across = across.repeat(usize::from(width) - 2);
+    let (bottom, right) = (area.bottom() - 1, area.right() - 1);
+    canvas.put(area.x, area.y, width, &[top_left, &across, top_right].concat(), Style::new());
+    canvas.put(area.x, bottom, width, &[bottom_left, &across, bottom_right].concat(), Style::new());
+    canvas.put(area.x + 2, area.y, width - 4, &format!(" {title} "), BOLD);
+    for (number, y) in (area.y + 1..bottom).enumerate() {
+        canvas.put(area.x, y, 1, down, Style::new());
+        canvas.put(right, y, 1, down, Style::new());
+        let line = lines.get(number).map_or("", String::as_str);
+        let style = if selected == Some(number) { REVERSED } else { Style::new() };
+        canvas.put(area.x + 2, y, width - 4, line, style);
+    }
+}
+
+fn help(offset: usize) -> Vec<String> {
+    KEYS[offset.min(KEYS.len())..].iter().map(|(keys, what)| format!("{keys:KEY_CELLS$}{what}")).collect()
+}
+
+fn info(state: &State, row: &Row) -> Vec<String> {
+    let charset = state.settings.context.charset;
+    let path = state.listing.as_ref().and_then(|listing| listing.target(state.cursor));
+    let path = path.map_or_else(|| row.name.to_vec(), |path| state.path(&path));
+    let amount = &row.amount;
+    let mut lines = vec![
+        text::name(&path, charset),
+        format!("type      {}", row.file_type.name()),
+        format!("on disk   {} ({} bytes)", text::size(amount.allocated), amount.allocated),
+        format!("apparent  {} ({} bytes)", text::size(amount.apparent), amount.apparent),
+        format!("entries   {}", amount.entries),
+        format!("newest    {}", text::time(row.newest_mtime_s, &state.settings.times)),
+        format!("owner     {} ({}), group {}", table::owner(state, row), row.uid, row.gid),
+        format!("inode     {} on device {}, links: {}", row.identity.ino, row.identity.dev, row.links),
+        format!("state     {}", table::state_words(row.state)),
+    ];
+    if let Some(growth) = &row.growth {
+        let [disk, apparent] = [growth.allocated, growth.apparent].map(text::growth);
+        lines.push(format!("growth    {disk} on disk, {apparent} apparent, {} entries", growth.entries));
+    }
+    lines
+}
+
+fn marks(state: &State, cursor: usize, canvas: &mut Canvas<'_>, screen: Rect) {
+    let height = usize::from(screen.height.saturating_sub(4)).max(1);
+    let offset = (cursor + 1).saturating_sub(height);
+    let line = |mark: &crate::marks::Mark| {
+        let path = state.shown_path(&mark.place.child(&mark.row.name));
+        let size = text::size(state.arrangement.size(&mark.row.amount));
+        format!("{size:>7} {}", text::name(&path, canvas.charset))
+    };
+    let mut lines: Vec<String> = state.marks.iter().skip(offset).take(height).map(line).collect();
+    if lines.is_empty() {
+        lines.push("Nothing is marked: Space marks an entry.".to_owned());
+    }
+    let title = format!("{} marked", state.marks.len());
+    window(&title, &lines, Some(cursor - offset), canvas, screen);
+}
+
+fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
+    let charset = state.settings.context.charset;
+    let (first, count) = run.targets();
+    let name = |(place, row): &(crate::source::Place, Row)| {
+        text::name(&state.shown_path(&place.child(&row.name)), charset)
+    };
+    let mut lines: Vec<String> = first.iter().map(name).collect();
+    if count > first.len() {
+        lines.push(format!("and {} more", count - first.len()));
+    }
+    match run.confirmation() {
+        Confirmation::Planning => lines.push("counting... (Esc stops)".to_owned()),
+        Confirmation::Key(plan) => {
+            lines.extend(extent(&plan));
+            lines.push("Remove? (y, n)".to_owned());
+        }
+        Confirmation::Count(plan, typed) => {
+            lines.extend(extent(&plan));
+            lines.push(format!("Type {}, Enter (Esc: no): {typed}_", plan.files + plan.directories));
+        }
+        Confirmation::Removing(progress) => {
+            let failures = progress.failures;
+            lines.push(format!("removed: {}, failures: {failures} (Esc stops)", progress.entries));
+        }
+    }
+    lines
+}
+
+/// Returns the numbers of a plan.
+fn extent(plan: &RemovalPlan) -> [String; 2] {
+    let freed = match plan.freed {
+        Some(bytes) => format!("frees {}", text::size(bytes)),
+        None => "frees an unknown part".to_owned(),
+    };
+    [
+        format!("files: {}, directories: {}", plan.files, plan.directories),
+        format!("{} on disk, {freed}", text::size(plan.bytes)),
+    ]
+}

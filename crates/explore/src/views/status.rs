@@ -1,0 +1,104 @@
+//! The first and the last line of the screen.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::canvas::{Canvas, Cut, REVERSED};
+use super::text;
+use crate::arrange::SortKey;
+use crate::state::{Overlay, Prompt, PromptKind, State};
+
+/// Draws the path of the directory, and the view.
+pub(super) fn header(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
+    let charset = canvas.charset;
+    let path = match &state.place {
+        Some(place) => text::name(&state.shown_path(place), charset),
+        None if state.roots.is_empty() => "fathom explore".to_owned(),
+        None => format!("{} trees", state.roots.len()),
+    };
+    canvas.paint(Rect { height: 1, ..screen }, REVERSED);
+    let title = state.view.title();
+    let room = screen.width.saturating_sub(title.len() as u16 + 3);
+    canvas.put_cut(1, 0, room, &path, REVERSED, Cut::Beginning);
+    canvas.put_right(0, 0, screen.width.saturating_sub(1), title, REVERSED);
+}
+
+/// Draws a prompt, a message, or the sums of the rows and the progress.
+pub(super) fn footer(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
+    if screen.height < 2 {
+        return;
+    }
+    let y = screen.height - 1;
+    canvas.paint(Rect { y, height: 1, ..screen }, REVERSED);
+    let room = screen.width.saturating_sub(2);
+    match (&state.overlay, &state.message) {
+        (Some(Overlay::Prompt(prompt)), _) => {
+            let line = format!("{}{}_", prompt_title(prompt), text::message(prompt.text.as_bytes()));
+            canvas.put_cut(1, y, room, &line, REVERSED, Cut::Beginning);
+        }
+        (_, Some(message)) => drop(canvas.put(1, y, room, &text::message(message), REVERSED)),
+        _ => drop(canvas.put(1, y, room, &facts(state), REVERSED)),
+    }
+}
+
+fn prompt_title(prompt: &Prompt) -> &'static str {
+    match prompt.kind {
+        PromptKind::Filter => "filter: ",
+        PromptKind::Find { .. } => "find: ",
+        PromptKind::Script => "write the script to: ",
+    }
+}
+
+/// Returns the facts of the last line, the most important first, because the end may be cut.
+fn facts(state: &State) -> String {
+    let mut facts = Vec::new();
+    if !state.marks.is_empty() {
+        facts.push(format!("{} marked", state.marks.len()));
+    }
+    if let Some(place) = state.awaited() {
+        let path = place.as_ref().map(|place| state.shown_path(place)).unwrap_or_default();
+        facts.push(format!("reading {}", text::name(&path, state.settings.context.charset)));
+    }
+    if state.is_paused {
+        facts.push("paused".to_owned());
+    } else if !state.progress.finished {
+        let progress = &state.progress;
+        let (count, size) = (text::count(progress.entries), text::size(progress.allocated));
+        facts.push(format!("walking: {count} entries, {size}"));
+    }
+    if let Some(listing) = state.rows() {
+        let sum = text::size(listing.sizes().1);
+        facts.push(format!("{sum} in {} items", listing.len()));
+        if listing.hidden() > 0 {
+            facts.push(format!("{} not shown", listing.hidden()));
+        }
+    }
+    if !state.filter.is_empty() {
+        facts.push(format!("filter: {}", text::message(state.filter.as_bytes())));
+    }
+    facts.push(order(state));
+    if state.progress.failures > 0 {
+        facts.push(format!("{} unreadable", state.progress.failures));
+    }
+    facts.push("? help".to_owned());
+    facts.join(", ")
+}
+
+fn order(state: &State) -> String {
+    let arrangement = &state.arrangement;
+    let key = match arrangement.sort {
+        SortKey::Name => "name",
+        SortKey::Size if arrangement.apparent => "apparent size",
+        SortKey::Size => "disk usage",
+        SortKey::Count => "count",
+        SortKey::Mtime => "mtime",
+        SortKey::Growth => "growth",
+    };
+    format!("by {key}{}", if arrangement.reverse { ", reversed" } else { "" })
+}
+
+/// Draws a text in the middle of the rows, for a view without any.
+pub(super) fn nothing(text: &str, canvas: &mut Canvas<'_>, area: Rect) {
+    let cells = u16::try_from(text::cells(text)).unwrap_or(area.width).min(area.width);
+    canvas.put(area.x + (area.width - cells) / 2, area.y + area.height / 2, cells, text, Style::new());
+}

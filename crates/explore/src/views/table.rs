@@ -1,0 +1,234 @@
+//! The rows of a listing as a table. Columns that do not fit beside the name are left out.
+
+use fathom_io::FileType;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
+
+use super::canvas::{BOLD, Canvas, REVERSED};
+use super::{status, text};
+use crate::listing::Listing;
+use crate::source::{Place, Row, RowState};
+use crate::state::State;
+
+/// The least number of cells of a name.
+const NAME_CELLS_MIN: u16 = 18;
+/// The cells of the marks and the size, with the space behind them.
+const FIXED_CELLS: u16 = 10;
+
+/// A column with its number of cells, including the space behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TableColumn {
+    Share,
+    Growth,
+    Count,
+    Mtime,
+    Owner,
+}
+
+impl TableColumn {
+    /// The columns in the order in which they are given room.
+    const ALL: [TableColumn; 5] = [Self::Share, Self::Growth, Self::Count, Self::Mtime, Self::Owner];
+
+    fn cells(self, width: u16) -> u16 {
+        match self {
+            Self::Share if width < 60 => 7,
+            Self::Share => 16,
+            Self::Growth => 8,
+            Self::Count => 7,
+            Self::Mtime => 11,
+            Self::Owner => 9,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Growth => "growth",
+            Self::Count => "count",
+            Self::Mtime => "newest",
+            Self::Owner => "owner",
+        }
+    }
+
+    fn is_wanted(self, state: &State, listing: &Listing) -> bool {
+        match self {
+            Self::Share => state.columns.graph,
+            Self::Growth => listing.has_growth(),
+            Self::Count => state.columns.counts,
+            Self::Mtime => state.columns.mtime,
+            Self::Owner => state.columns.owner,
+        }
+    }
+}
+
+/// Returns the columns that fit.
+fn columns(state: &State, listing: &Listing, width: u16) -> Vec<TableColumn> {
+    let mut used = FIXED_CELLS + NAME_CELLS_MIN;
+    let mut fits = |column: &TableColumn| {
+        let is_shown = column.is_wanted(state, listing) && used + column.cells(width) <= width;
+        used += if is_shown { column.cells(width) } else { 0 };
+        is_shown
+    };
+    TableColumn::ALL.into_iter().filter(|column| fits(column)).collect()
+}
+
+/// Draws the visible rows. Returns their number.
+pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> usize {
+    let Some(listing) = &state.listing else {
+        status::nothing("reading", canvas, area);
+        return 0;
+    };
+    if listing.is_empty() {
+        let text = if listing.hidden() > 0 { "nothing to show with this filter" } else { "empty" };
+        status::nothing(text, canvas, area);
+        return 0;
+    }
+    let columns = columns(state, listing, area.width);
+    if area.y > 1 {
+        titles(&columns, canvas, area);
+    }
+    let end = listing.len().min(state.offset + usize::from(area.height));
+    for (y, position) in (area.y..).zip(state.offset..end) {
+        draw(state, listing, position, &columns, canvas, Rect { y, height: 1, ..area });
+    }
+    end.saturating_sub(state.offset)
+}
+
+fn titles(columns: &[TableColumn], canvas: &mut Canvas<'_>, area: Rect) {
+    let y = area.y - 1;
+    canvas.put_right(2, y, 7, "size", BOLD);
+    let mut x = FIXED_CELLS;
+    for column in columns {
+        let cells = column.cells(area.width);
+        match column {
+            TableColumn::Growth | TableColumn::Count => {
+                canvas.put_right(x, y, cells - 1, column.title(), BOLD);
+            }
+            _ => drop(canvas.put(x, y, cells - 1, column.title(), BOLD)),
+        }
+        x += cells;
+    }
+    canvas.put(x, y, area.width.saturating_sub(x), "name", BOLD);
+}
+
+/// Draws a row.
+fn draw(
+    state: &State,
+    listing: &Listing,
+    position: usize,
+    columns: &[TableColumn],
+    canvas: &mut Canvas<'_>,
+    line: Rect,
+) {
+    let Some(row) = listing.row(position) else { return };
+    let y = line.y;
+    let place = listing.place(position);
+    let is_marked = place.is_some_and(|place| state.marks.contains(place, row));
+    let plain = Style::new();
+    if is_marked {
+        canvas.put(0, y, 1, "*", canvas.color(Color::Yellow));
+    }
+    canvas.put(1, y, 1, state_letter(row.state), canvas.color(Color::Red));
+    let size = state.arrangement.size(&row.amount);
+    canvas.put_right(2, y, 7, &text::size(size), plain);
+    let mut x = FIXED_CELLS;
+    for column in columns {
+        let cells = column.cells(line.width);
+        let room = cells - 1;
+        match column {
+            TableColumn::Share => share(size, listing.sizes(), canvas, (x, y), room),
+            TableColumn::Growth => growth(state, row, canvas, (x, y), room),
+            TableColumn::Count => canvas.put_right(x, y, room, &entries(row), plain),
+            TableColumn::Mtime => {
+                let time = text::time(row.newest_mtime_s, &state.settings.times);
+                // The time of day is in the information about the entry.
+                canvas.put(x, y, room, time.split(' ').next().unwrap_or_default(), plain);
+            }
+            TableColumn::Owner => drop(canvas.put(x, y, room, &owner(state, row), plain)),
+        }
+        x += cells;
+    }
+    let name = shown_name(state, row, place, listing);
+    let style =
+        if row.file_type == FileType::Directory { canvas.color(Color::Blue).patch(BOLD) } else { plain };
+    canvas.put(x, y, line.width.saturating_sub(x), &name, style);
+    if position == state.cursor {
+        canvas.paint(line, REVERSED);
+    }
+}
+
+fn share(size: u64, (max, sum): (u64, u64), canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
+    let style = canvas.color(Color::Green);
+    if room < 15 {
+        canvas.put(x, y, room, &canvas.bar(size, max, room), style);
+        return;
+    }
+    let per_mille = u128::from(size) * 1000 / u128::from(sum.max(1));
+    canvas.put_right(x, y, 5, &format!("{}.{}%", per_mille / 10, per_mille % 10), Style::new());
+    canvas.put(x + 6, y, room - 6, &canvas.bar(size, max, room - 6), style);
+}
+
+fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
+    let grown = row.growth.as_ref().map(|growth| state.arrangement.size(growth));
+    let color = match grown {
+        Some(..0) => Color::Green,
+        Some(0) => Color::Reset,
+        Some(_) | None => Color::Red,
+    };
+    let text = grown.map_or_else(|| "new".to_owned(), text::growth);
+    canvas.put_right(x, y, room, &text, canvas.color(color));
+}
+
+/// Returns the number of entries below a directory.
+fn entries(row: &Row) -> String {
+    if row.file_type == FileType::Directory { text::count(row.amount.entries) } else { String::new() }
+}
+
+pub(super) fn owner(state: &State, row: &Row) -> String {
+    let mut name = Vec::new();
+    state.settings.context.owners.write(fathom_inventory::OwnerKind::User, row.uid, &mut name);
+    text::message(&name)
+}
+
+/// Returns the name of a row with a slash behind directories; for files of several directories, the
+/// path below the current one.
+fn shown_name(state: &State, row: &Row, place: Option<&Place>, listing: &Listing) -> String {
+    let charset = state.settings.context.charset;
+    if let (true, Some(place)) = (listing.is_mixed(), place) {
+        let path = place.child(&row.name);
+        let current = state.place.as_ref().filter(|current| current.root == place.root);
+        let below = current.and_then(|current| path.below.strip_prefix(&current.below[..]));
+        let shown = match below {
+            Some(below) => below.strip_prefix(b"/").unwrap_or(below).to_vec(),
+            None => state.shown_path(&path),
+        };
+        return text::name(&shown, charset);
+    }
+    let mut name = text::name(&row.name, charset);
+    if row.file_type == FileType::Directory && !name.ends_with('/') {
+        name.push('/');
+    }
+    name
+}
+
+/// Returns the letter of a state.
+fn state_letter(state: RowState) -> &'static str {
+    match state {
+        RowState::Complete => " ",
+        RowState::Walking => "~",
+        RowState::Partial => ".",
+        RowState::Unreadable => "!",
+        RowState::Skipped => ">",
+    }
+}
+
+/// Returns the words for a state.
+pub(super) fn state_words(state: RowState) -> &'static str {
+    match state {
+        RowState::Complete => "complete",
+        RowState::Walking => "being walked (~)",
+        RowState::Partial => "partial: something below could not be read (.)",
+        RowState::Unreadable => "could not be read (!)",
+        RowState::Skipped => "left out: another filesystem or a loop (>)",
+    }
+}

@@ -1,0 +1,339 @@
+//! Each key, and what must not change by it.
+
+use fathom_explore::input::{Answer, Effect, Event, Key};
+use fathom_explore::memory::{MemorySource, file};
+use fathom_explore::source::{Source, SourceProgress};
+use fathom_explore::state::{Overlay, Settings, View};
+
+use crate::driver::{Driver, explorer, sample};
+
+#[test]
+fn the_largest_entry_is_first_and_keys_walk_the_tree() {
+    let mut it = explorer();
+    assert_eq!(it.current(), "photos");
+    it.keys("j");
+    assert_eq!(it.current(), "projects");
+    it.keys("l");
+    assert_eq!((it.current(), it.state.place().unwrap().below.clone()), ("old".into(), b"projects".to_vec()));
+    it.press(Key::Down);
+    it.press(Key::Right);
+    assert_eq!(it.current(), "target");
+    // The cursor goes back to the directory that is left.
+    it.press(Key::Left);
+    assert_eq!(it.current(), "fathom");
+    it.keys("h");
+    assert_eq!(it.current(), "projects");
+    it.keys("hh");
+    assert_eq!(it.state.place().unwrap().below, b"");
+    it.press(Key::End);
+    let last = it.state.cursor();
+    assert_eq!(last.0, last.1 - 1);
+    it.press(Key::PageUp);
+    it.press(Key::Home);
+    assert_eq!(it.state.cursor().0, 0);
+    it.press(Key::PageDown);
+    assert_eq!(it.state.cursor(), last);
+    // A file cannot be entered.
+    it.keys("fnotes\nl");
+    assert_eq!(it.state.place().unwrap().below, b"");
+}
+
+#[test]
+fn sort_keys_sort_and_reverse_and_the_cursor_stays_on_its_row() {
+    let mut it = explorer();
+    it.keys("jj");
+    let current = it.current();
+    for key in ["n", "n", "s", "s", "C", "C", "M", "M", "w", "w", "t", "a", "a", "t"] {
+        it.keys(key);
+        assert_eq!(it.current(), current, "{key}");
+    }
+    it.keys("n");
+    let names = it.names();
+    assert!(names.is_sorted(), "{names:?}");
+    it.keys("n");
+    let mut reversed = it.names();
+    reversed.reverse();
+    assert_eq!(reversed, names);
+    it.keys("snt");
+    let names = it.names();
+    assert_eq!(names[..7], ["locked", "log", "partial", "photos", "proc", "projects", "walking"]);
+    it.keys("M");
+    assert_eq!(it.names()[0], "log");
+}
+
+#[test]
+fn hidden_names_and_a_filter_take_rows_away_and_bring_them_back() {
+    let mut it = explorer();
+    let all = it.state.cursor().1;
+    it.keys("e");
+    assert_eq!(it.state.cursor().1, all - 1);
+    it.keys("e/*.txt\n");
+    assert_eq!(it.names(), ["notes.txt", "日本語の名前.txt"]);
+    it.keys("/\u{8}");
+    it.press(Key::Ctrl('u'));
+    it.keys("type:d size>1M !p\n");
+    assert_eq!(it.names(), ["log"]);
+    // An invalid filter says why, and changes nothing.
+    it.keys("/");
+    it.press(Key::Ctrl('u'));
+    it.keys("size>x\n");
+    assert!(it.message().contains("invalid size"), "{}", it.message());
+    assert_eq!(it.names(), ["log"]);
+    it.press(Key::Escape);
+    assert_eq!(it.state.cursor().1, all);
+}
+
+#[test]
+fn marks_are_the_same_whatever_is_sorted_filtered_shown_or_read_again() {
+    let mut it = explorer();
+    it.keys("j j ");
+    let marked = it.marked();
+    assert_eq!(marked.len(), 2);
+    let identities = |it: &Driver| it.state.marks().iter().map(|mark| mark.row.identity).collect::<Vec<_>>();
+    let before = identities(&it);
+    it.source.rescans = true;
+    for key in [
+        "n", "n", "s", "C", "M", "w", "a", "t", "e", "e", "g", "c", "m", "u", "/log\n", "/\x1b", "\x1b", "l",
+        "h", "2", "3", "4", "5", "6", "1", "r", "p", "f", "x\x1b", "i", "i", "?", "?", "\t", "\t", "y",
+    ] {
+        it.keys(key);
+        assert_eq!((it.marked(), identities(&it)), (marked.clone(), before.clone()), "{key:?}");
+    }
+    // A file that replaces a marked one under the same name is not marked.
+    let place = it.state.marks().iter().next().unwrap().place.clone();
+    let row = it.state.marks().iter().next().unwrap().row.clone();
+    it.source.removed(&place, &row);
+    let mut other = row.clone();
+    other.identity.ino = 999;
+    it.source.add(0, &place.below, other.clone());
+    it.keys("r");
+    assert!(it.state.marks().contains(&place, &row) && !it.state.marks().contains(&place, &other));
+}
+
+#[test]
+fn marks_can_be_inverted_added_and_taken_away() {
+    let mut it = explorer();
+    let all = it.state.cursor().1;
+    it.keys(" *");
+    assert_eq!(it.marked().len(), all - 1);
+    it.keys("+");
+    assert_eq!(it.marked().len(), all);
+    it.keys("-");
+    assert_eq!(it.marked().len(), 0);
+    // Only what is shown is marked.
+    it.keys("/log\n*");
+    assert_eq!(it.marked(), ["/data/log"]);
+    it.keys("\t ");
+    assert!(it.marked().is_empty() && matches!(it.state.overlay(), Some(Overlay::Marks { .. })));
+}
+
+#[test]
+fn the_list_of_marks_leads_to_an_entry() {
+    let mut it = explorer();
+    it.keys("2");
+    assert_eq!((it.state.view(), it.current()), (View::Largest, "movie.mkv".into()));
+    it.keys("  ");
+    assert_eq!(it.marked(), ["/data/photos/2025/movie.mkv", "/data/projects/old/core.dump"]);
+    it.keys("1\tj\n");
+    assert_eq!(
+        (it.current(), it.state.place().unwrap().below.clone()),
+        ("core.dump".into(), b"projects/old".to_vec())
+    );
+}
+
+#[test]
+fn names_are_found_by_their_beginning_and_by_their_path() {
+    let mut it = explorer();
+    it.keys("fPROJ\n");
+    assert_eq!(it.current(), "projects");
+    it.keys("fprojects/old/keep\n");
+    assert_eq!(it.state.place().unwrap().below, b"projects/old");
+    it.keys("f/data/photos/2024/img two.jpg\n");
+    assert_eq!(
+        (it.current(), it.state.place().unwrap().below.clone()),
+        ("img two.jpg".into(), b"photos/2024".to_vec())
+    );
+    it.keys("f/data/log/\n");
+    assert_eq!((it.current(), it.state.place().unwrap().below.clone()), ("x.log".into(), b"log".to_vec()));
+    it.keys("f/nowhere/x\n");
+    assert!(it.message().contains("no such path"), "{}", it.message());
+    it.keys("f../missing/\n");
+    assert!(it.message().contains("cannot open directory"), "{}", it.message());
+    assert_eq!(it.state.place().unwrap().below, b"log");
+}
+
+#[test]
+fn views_show_sums_and_go_back_to_the_tree() {
+    let mut it = explorer();
+    it.keys("jl");
+    for (key, view) in [("2", View::Largest), ("3", View::Extensions), ("4", View::Owners), ("5", View::Ages)]
+    {
+        it.keys(key);
+        assert_eq!((it.state.view(), it.state.cursor().0), (view, 0), "{key}");
+        assert!(it.state.cursor().1 > 0);
+        // Keys that need an entry do nothing to sums.
+        it.keys(" *jnnCMs");
+        it.keys(if view == View::Largest { "-" } else { "" });
+        assert!(it.marked().is_empty(), "{key}");
+    }
+    it.keys("h");
+    assert_eq!(
+        (it.state.view(), it.state.place().unwrap().below.clone()),
+        (View::Tree, b"projects".to_vec())
+    );
+    it.keys("6");
+    assert_eq!(it.state.view(), View::Treemap);
+    it.press(Key::Down);
+    assert_eq!(it.current(), "fathom");
+    it.keys("l");
+    assert_eq!((it.state.view(), it.current()), (View::Treemap, "target".into()));
+    // A file of the list is shown in its directory.
+    it.keys("2l");
+    assert_eq!((it.state.view(), it.current()), (View::Tree, "fathom".into()));
+}
+
+#[test]
+fn effects_have_paths_of_this_machine() {
+    let mut it = explorer();
+    it.keys("lboy");
+    let outside = format!("{:?}", it.outside);
+    let path = |text: &str| format!("{:?}", text.as_bytes());
+    let expected = [
+        format!("Shell({})", path("/data/photos")),
+        format!("Open({})", path("/data/photos/2025")),
+        format!("Copy({})", path("/data/photos/2025")),
+    ];
+    assert_eq!(outside, format!("[{}]", expected.join(", ")));
+    it.press(Key::Ctrl('z'));
+    it.press(Key::Ctrl('c'));
+    assert!(matches!(it.outside[3..], [Effect::Suspend, Effect::Abort]));
+}
+
+#[test]
+fn a_script_removes_the_marked_entries() {
+    let mut it = explorer();
+    it.keys("jl W");
+    it.keys("2\n");
+    let [Effect::WriteScript { path, text }] = &it.outside[..] else { panic!("{:?}", it.outside) };
+    assert_eq!(path, b"remove.sh2");
+    assert!(String::from_utf8_lossy(text).contains(" '/data/projects/old'\n"));
+}
+
+#[test]
+fn a_tree_of_another_machine_can_be_looked_at_only() {
+    let mut source = MemorySource::default();
+    let root = source.root("nas:/srv", None);
+    source.add(root, b"", file("a", 1, 0));
+    let mut it = Driver::new(source, Settings::default());
+    for key in ["b", "o", "d", "D"] {
+        it.keys(key);
+        assert_eq!(it.message(), "this tree is not on this machine", "{key}");
+    }
+    it.keys("r");
+    assert!(it.message().contains("cannot be read again"));
+    assert!(it.outside.is_empty() && it.state.overlay().is_none());
+}
+
+#[test]
+fn nothing_is_changed_with_read_only() {
+    let mut it = Driver::new(sample(), Settings { is_read_only: true, ..Settings::default() });
+    for key in ["b", "o", "d", "D", "W"] {
+        it.keys(key);
+        assert_eq!(it.message(), "not with --read-only", "{key}");
+    }
+    assert!(it.outside.is_empty() && it.state.overlay().is_none());
+}
+
+#[test]
+fn quitting_with_marks_is_asked_about_unless_they_are_printed() {
+    let mut it = explorer();
+    it.keys(" qn");
+    assert!(it.outside.is_empty() && it.state.overlay().is_none());
+    it.keys("qy");
+    assert!(matches!(it.outside[..], [Effect::Quit]));
+    let mut it = Driver::new(sample(), Settings { prints_marks: true, ..Settings::default() });
+    it.keys(" q");
+    assert!(matches!(it.outside[..], [Effect::Quit]));
+}
+
+#[test]
+fn several_roots_are_a_list_and_cannot_be_marked() {
+    let mut source = sample();
+    let root = source.root("/other", None);
+    source.add(root, b"", file("a", 1, 0));
+    let mut it = Driver::new(source, Settings::default());
+    assert_eq!((it.current(), it.state.place()), ("/data".into(), None));
+    it.keys(" ");
+    assert!(it.marked().is_empty() && it.message().contains("root"));
+    it.keys("jl");
+    assert_eq!((it.current(), it.state.place().unwrap().root), ("a".into(), 1));
+    it.keys("h");
+    assert_eq!((it.current(), it.state.place()), ("/other".into(), None));
+}
+
+#[test]
+fn rows_are_read_again_when_the_sums_grow_and_the_cursor_keeps_its_row() {
+    let mut it = explorer();
+    it.keys("j");
+    assert_eq!(it.current(), "projects");
+    it.source.add(0, b"log", file("huge", 1 << 40, 0));
+    it.source.set_progress(SourceProgress { version: 2, ..SourceProgress::default() });
+    it.send(Event::Answer(Answer::Progress(it.source.progress())));
+    assert_eq!((it.current(), it.state.cursor().0), ("projects".into(), 2));
+    assert_eq!(it.names()[0], "log");
+    // At the top, the cursor stays at the top.
+    it.press(Key::Home);
+    it.source.add(0, b"photos", file("huger", 1 << 41, 0));
+    it.source.set_progress(SourceProgress { version: 3, ..SourceProgress::default() });
+    it.send(Event::Answer(Answer::Progress(it.source.progress())));
+    assert_eq!(it.current(), "photos");
+    it.keys("p");
+    assert_eq!(it.source.calls, ["pause true"]);
+    it.keys("p");
+    assert_eq!(it.source.calls, ["pause true", "pause false"]);
+}
+
+#[test]
+fn an_answer_that_is_no_longer_wanted_is_ignored() {
+    let mut it = explorer();
+    // Two requests before the first answer: the first answer must not be shown.
+    let first = it.state.handle(Event::Key(Key::Enter));
+    it.state.handle(Event::Key(Key::Down));
+    let second = it.state.handle(Event::Key(Key::Enter));
+    let [Effect::Query(first)] = &first[..] else { panic!("{first:?}") };
+    let [Effect::Query(second)] = &second[..] else { panic!("{second:?}") };
+    let answer = crate::driver::find(&mut it.source, first);
+    it.send(Event::Answer(answer));
+    assert!(it.state.is_waiting() && it.state.place().unwrap().below.is_empty());
+    let answer = crate::driver::find(&mut it.source, second);
+    it.send(Event::Answer(answer));
+    assert_eq!(it.state.place().unwrap().below, b"projects");
+    // Escape takes a request back.
+    let third = it.state.handle(Event::Key(Key::Enter));
+    it.press(Key::Escape);
+    let [Effect::Query(third)] = &third[..] else { panic!("{third:?}") };
+    let answer = crate::driver::find(&mut it.source, third);
+    it.send(Event::Answer(answer));
+    assert_eq!(it.state.place().unwrap().below, b"projects");
+}
+
+#[test]
+fn clicks_select_and_then_enter() {
+    let mut it = explorer();
+    it.send(Event::Resize(80, 24));
+    it.press(Key::Click { column: 40, line: 3 });
+    assert_eq!(it.current(), "projects");
+    it.press(Key::Click { column: 40, line: 3 });
+    assert_eq!(it.state.place().unwrap().below, b"projects");
+    it.press(Key::Click { column: 40, line: 23 });
+    it.press(Key::Click { column: 40, line: 0 });
+    it.press(Key::WheelDown);
+    assert_eq!(it.state.cursor().0, 1);
+    it.press(Key::WheelUp);
+    it.keys("h6");
+    // The largest area is at the upper left.
+    it.press(Key::Click { column: 1, line: 3 });
+    assert_eq!(it.state.place().unwrap().below, b"");
+    it.press(Key::Click { column: 0, line: 2 });
+    assert_eq!(it.state.place().unwrap().below, b"photos");
+}

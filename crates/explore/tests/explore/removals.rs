@@ -1,0 +1,107 @@
+//! Deleting and moving to the trash: what is asked, and what is removed.
+
+use fathom_explore::input::{Answer, Effect, Event, Key};
+use fathom_explore::remover::{RemovalKind, RemovalPlan};
+use fathom_explore::state::{Confirmation, Overlay};
+
+use crate::driver::{Driver, explorer};
+
+fn confirmation(it: &Driver) -> Confirmation<'_> {
+    match it.state.overlay() {
+        Some(Overlay::Removal(run)) => run.confirmation(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_file_is_deleted_after_one_key() {
+    let mut it = explorer();
+    it.keys("fnotes\nd");
+    let plan = RemovalPlan { files: 1, directories: 0, bytes: 1 << 20, freed: Some(1 << 19) };
+    assert_eq!(confirmation(&it), Confirmation::Key(plan));
+    // Other keys do nothing, and no other answer than `y` removes.
+    it.keys("d x\n5");
+    assert!(it.remover.removed.is_empty());
+    let identity = it.state.current().unwrap().identity;
+    it.keys("y");
+    let (kind, removals) = &it.remover.removed[0];
+    assert_eq!((*kind, removals.len()), (RemovalKind::Delete, 1));
+    let removal = &removals[0];
+    assert_eq!(
+        (&removal.root[..], &removal.below[..], removal.identity),
+        (&b"/data"[..], &b"notes.txt"[..], identity)
+    );
+    assert_eq!(it.message(), "entries removed: 1");
+    assert!(!it.names().contains(&"notes.txt".to_owned()));
+}
+
+#[test]
+fn a_directory_is_removed_only_after_its_count_was_typed() {
+    let mut it = explorer();
+    it.keys("D");
+    assert!(
+        matches!(confirmation(&it), Confirmation::Count(plan, "") if plan.files + plan.directories == 11)
+    );
+    it.keys("y\n10\n");
+    assert_eq!(it.remover.removed.len(), 0);
+    assert!(matches!(confirmation(&it), Confirmation::Count(_, "10")));
+    it.press(Key::Backspace);
+    it.keys("1\n");
+    assert_eq!(it.remover.removed[0].0, RemovalKind::Trash);
+    assert!(!it.names().contains(&"photos".to_owned()));
+}
+
+#[test]
+fn the_marked_entries_are_removed_whatever_is_under_the_cursor() {
+    let mut it = explorer();
+    it.keys("2/*.log\n*");
+    assert_eq!(it.marked().len(), 3);
+    // The order changes, and other rows are under the cursor: the marks decide.
+    it.keys("\x1b1nnfphotos\nd");
+    assert!(matches!(confirmation(&it), Confirmation::Key(plan) if plan.files == 3));
+    it.keys("y");
+    let mut below: Vec<_> = it.remover.removed[0].1.iter().map(|removal| removal.below.clone()).collect();
+    below.sort();
+    assert_eq!(below, [&b"log/x.log"[..], b"log/y.log", b"projects/old/keep.log"]);
+    // The entry that could not be removed stays marked.
+    assert_eq!(it.marked(), ["/data/projects/old/keep.log"]);
+    assert_eq!(it.message(), "entries removed: 2, failures: 1: 'keep': Permission denied");
+}
+
+#[test]
+fn entries_of_a_marked_directory_are_removed_with_it() {
+    let mut it = explorer();
+    it.keys("l h ");
+    assert_eq!(it.marked(), ["/data/photos", "/data/photos/2025"]);
+    it.keys("d11\n");
+    assert_eq!(it.remover.removed[0].1.len(), 1);
+    assert!(it.marked().is_empty());
+}
+
+#[test]
+fn a_removal_can_be_given_up_at_each_step() {
+    let mut it = explorer();
+    let effects = it.state.handle(Event::Key(Key::Char('d')));
+    assert!(matches!(&effects[..], [Effect::Plan { .. }]));
+    assert_eq!(confirmation(&it), Confirmation::Planning);
+    let stopped = it.state.handle(Event::Key(Key::Escape));
+    assert!(matches!(&stopped[..], [Effect::StopRemoval]) && it.state.overlay().is_none());
+    // The late answer to it is not taken for that of the next one.
+    let [Effect::Plan { sequence, .. }] = effects[..] else { panic!() };
+    let again = it.state.handle(Event::Key(Key::Char('d')));
+    it.send(Event::Answer(Answer::Planned { sequence, result: Ok(RemovalPlan::default()) }));
+    assert_eq!(confirmation(&it), Confirmation::Planning);
+    let [Effect::Plan { sequence, .. }] = again[..] else { panic!() };
+    it.send(Event::Answer(Answer::Planned { sequence, result: Err(b"no".to_vec()) }));
+    assert_eq!((it.state.overlay().is_none(), it.message()), (true, "no".to_owned()));
+    it.keys("dn");
+    assert!(it.state.overlay().is_none() && it.remover.removed.is_empty());
+    // While entries are removed, Escape stops, and the outcome is still shown.
+    it.keys("fnotes\n");
+    it.keys("d");
+    let effects = it.state.handle(Event::Key(Key::Char('y')));
+    assert!(matches!(&effects[..], [Effect::Remove { .. }]));
+    let stopped = it.state.handle(Event::Key(Key::Escape));
+    assert!(matches!(&stopped[..], [Effect::StopRemoval]));
+    assert!(matches!(confirmation(&it), Confirmation::Removing(_)));
+}

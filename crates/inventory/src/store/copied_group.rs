@@ -1,0 +1,54 @@
+//! Row groups of `entries` that are copied from another inventory: every column as it is in the
+//! file, except the numbers of the directories.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::Result;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+
+use super::entries::EntriesBuffer;
+use super::parquet_writer::{TableBuffer, schema};
+
+/// A file of which row groups are copied.
+#[derive(Debug)]
+pub(crate) struct CopySource {
+    pub(super) file: File,
+    pub(super) footer: ParquetMetaData,
+}
+
+impl CopySource {
+    /// Opens a file that has been verified; `None` if it has not the columns that files of today
+    /// have without any optional one. Its footer is read with its statistics, which copies keep.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
+        let file = File::open(path)?;
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&file)?;
+        let specs: Vec<_> = EntriesBuffer::SPECS.iter().filter(|spec| !spec.is_optional).copied().collect();
+        let is_same = *footer.file_metadata().schema_descr().root_schema() == *schema(&specs)?;
+        Ok(is_same.then_some(Self { file, footer }))
+    }
+}
+
+/// A row group to be copied.
+#[derive(Clone, Debug)]
+pub(crate) struct CopiedGroup {
+    pub(crate) source: Arc<CopySource>,
+    /// The index of the row group.
+    pub(crate) group: usize,
+    /// The new numbers of the directories, one for each row.
+    pub(crate) dir_ids: Vec<i64>,
+}
+
+/// Describes a column for the writer that it is copied to.
+pub(super) fn close_result(column: &ColumnChunkMetaData, rows: usize) -> ColumnCloseResult {
+    ColumnCloseResult {
+        bytes_written: column.compressed_size().unsigned_abs(),
+        rows_written: rows as u64,
+        metadata: column.clone(),
+        bloom_filter: None,
+        column_index: None,
+        offset_index: None,
+    }
+}
