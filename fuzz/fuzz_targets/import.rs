@@ -1,5 +1,5 @@
-//! Exports of ncdu and gdu and lines of du as arbitrary bytes: they are refused and leave nothing, or
-//! make an inventory of which every row can be read.
+//! Exports of ncdu and gdu and lines of du as arbitrary bytes: they are refused and leave nothing,
+//! or make an inventory of which every row can be read.
 
 #![no_main]
 
