@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the README: `fathom du --tree` of a directory, and a chart of the published runs.
+"""Makes the pictures of the README: `fathom explore` and `fathom du --tree` of a directory, and a chart of the
+published runs.
 
     python3 benches/pictures.py --fathom target/release/fathom [--tree DIR] [--out docs/pictures]
 
-The chart has the medians of the run directories that `PANELS` names; the tree is the output of the program, as on a
-terminal of 76 columns. Standard library only.
+The chart has the medians of the run directories that `PANELS` names. The others are what the programs show, the
+explorer in a terminal of tmux. Standard library only.
 """
 
 import argparse
@@ -12,9 +13,11 @@ import csv
 import os
 import pathlib
 import re
+import shlex
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from html import escape
 
@@ -153,7 +156,8 @@ def svg(width, height, background, style, body):
 # Cells of a terminal, in pixels.
 CELL, LINE = 8.4, 18
 SGR = re.compile("\x1b\\[([0-9;]*)m|\x1b\\[K|\r")
-COLORS = {"32": "green", "1;34": "blue", "2": "dim"}
+COLORS = {"1": "red", "2": "green", "3": "yellow", "4": "blue"}
+MODES = {"1": "bold", "2": "dim", "7": "reverse"}
 EIGHTHS = {chr(0x2588 + n): (8 - n) / 8 for n in range(8)}
 # Strokes of box-drawing characters from the centre of a cell: up, down, right, left.
 STROKES = {"─": "rl", "│": "ud", "├": "udr", "└": "ur", "┌": "dr"}
@@ -162,22 +166,45 @@ STROKES = {"─": "rl", "│": "ud", "├": "udr", "└": "ur", "┌": "dr"}
 def terminal(text, title):
     """Returns the output of a program, with escape sequences of colours, as SVG."""
     body = [f'<text x="16" y="24" class="dim">{escape("$ " + title)}</text>']
-    columns = len(title) + 2
+    columns, style = len(title) + 2, frozenset()
     for index, line in enumerate(text.rstrip("\n").split("\n")):
-        column, at, style, top = 0, 0, "", 34 + index * LINE
+        column, at, top = 0, 0, 34 + index * LINE
         for match in [*SGR.finditer(line), None]:
             piece = line[at : match.start() if match else len(line)]
-            body.extend(cells(piece, column, top, style))
+            if "reverse" in style and piece:
+                width = len(piece) * CELL
+                body.append(f'<rect x="{16 + column * CELL:.1f}" y="{top}" width="{width:.1f}" height="{LINE}" class="bar"/>')
+            body.extend(cells(piece, column, top, " ".join(sorted(style))))
             column += len(piece)
             if match:
-                at, style = match.end(), COLORS.get(match.group(1) or "", "")
+                at = match.end()
+                style = styled(style, match.group(1)) if match.group().endswith("m") else style
         columns = max(columns, column)
         lines = index + 1
     style = (
         f"text{{font:14px {FONT};fill:#e6edf3;white-space:pre}}.green{{fill:#3fb950}}"
-        ".dim{fill:#9198a1}.blue{fill:#79c0ff;font-weight:600}path{stroke:#9198a1;fill:none}"
+        ".dim{fill:#9198a1}.blue{fill:#79c0ff}.red{fill:#ff7b72}.yellow{fill:#e3b341}.bold{font-weight:600}"
+        ".bar{fill:#30363d}path{stroke:#9198a1;fill:none}"
     )
     return svg(round(32 + columns * CELL), 46 + lines * LINE, "#0d1117", style, body)
+
+
+def styled(style, codes):
+    """Returns the classes after the codes of an escape sequence (ECMA-48, SGR), whose backgrounds are left out."""
+    codes = (codes or "0").split(";")
+    while codes:
+        code = codes.pop(0)
+        if code == "0":
+            style = frozenset()
+        elif code in ("38", "48"):
+            color = COLORS.get(codes[1], "")
+            del codes[:2]
+            style = style - set(COLORS.values()) | {color} - {""} if code == "38" else style
+        elif code == "39" or (len(code) == 2 and code[0] == "3"):
+            style = style - set(COLORS.values()) | {COLORS.get(code[1], "")} - {""}
+        elif code in MODES:
+            style |= {MODES[code]}
+    return style
 
 
 def cells(piece, column, top, style):
@@ -205,6 +232,36 @@ def tree(fathom, directory):
     return terminal(shown.stdout.decode(), f"fathom du --tree {directory}")
 
 
+def explorer(fathom, directory):
+    """Returns the picture of `fathom explore` of a directory, once it has been read and two rows are marked."""
+    tmux = ["tmux", "-L", f"fathom-pictures-{os.getpid()}"]
+
+    def ask(*words):
+        return subprocess.run([*tmux, *words], stdout=subprocess.PIPE, check=True).stdout.decode()
+
+    def wait_for(text):
+        """Waits until the screen has a text, and has been the same for two seconds."""
+        last, since = "", time.monotonic()
+        for _ in range(600):
+            shown = ask("capture-pane", "-p")
+            if shown != last:
+                last, since = shown, time.monotonic()
+            if re.search(text, shown) and time.monotonic() - since > 2:
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"the explorer never showed {text!r}")
+
+    environment = ["env", "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR="]
+    ask("new-session", "-d", "-x", "84", "-y", "19", shlex.join([*environment, str(fathom), "explore", directory]))
+    try:
+        wait_for("items, by disk usage")
+        ask("send-keys", "j", "j", "Space", "j", "Space", "k")
+        wait_for("(?s)[*].*[*]")
+        return terminal(ask("capture-pane", "-e", "-N", "-p"), f"fathom explore {directory}")
+    finally:
+        ask("kill-server")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--fathom", help="the program whose output is shown; without it, only the chart is made")
@@ -214,6 +271,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     pictures = {"speed.svg": chart()}
     if options.fathom:
+        pictures["explore.svg"] = explorer(options.fathom, options.tree)
         pictures["du-tree.svg"] = tree(options.fathom, options.tree)
     for name, picture in pictures.items():
         (options.out / name).write_text(picture, encoding="utf-8")

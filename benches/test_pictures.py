@@ -44,6 +44,20 @@ class Terminal(unittest.TestCase):
         self.assertIn('width="12.6"', drawn)
         self.assertEqual(drawn.count("<path"), 2)
 
+    def test_styles_add_up_until_they_are_reset(self):
+        drawn = pictures.terminal("\x1b[7m\x1b[38;5;3m* \x1b[1m\x1b[38;5;4mb\x1b[48;5;9m\x1b[39mc\x1b[0md\n", "x")
+        classes = re.findall(r'class="([a-z ]*)"[^>]*>([*bcd])<', drawn)
+        expected = [("reverse yellow", "*"), ("blue bold reverse", "b"), ("bold reverse", "c"), ("", "d")]
+        self.assertEqual(classes, expected)
+        self.assertEqual(drawn.count('class="bar"'), 3)
+
+    def test_the_committed_explorer_is_whole(self):
+        committed = (pictures.TOP / "docs/pictures/explore.svg").read_text(encoding="utf-8")
+        shown = texts(committed)
+        self.assertIn("$ fathom explore /usr/share", shown)
+        self.assertEqual(shown.count("*"), 2)
+        self.assertTrue(any("2 marked" in text for text in shown), shown)
+
     def test_the_committed_tree_is_whole(self):
         committed = (pictures.TOP / "docs/pictures/du-tree.svg").read_text(encoding="utf-8")
         self.assertIn("$ fathom du --tree /usr/share", texts(committed))
