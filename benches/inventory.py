@@ -6,7 +6,7 @@ Requires an otherwise idle machine.
 """
 
 from runner.answers import AnyOutput, SameBytes, SamePaths, SameTotal
-from runner.cases import Arm, Case, faster, memory, size, within
+from runner.cases import Arm, Case, at_most, faster, memory, size, within
 from runner.main import Comparison, main
 
 DEFAULT = ("scan-small", "scan-five", "ask-five")
@@ -14,6 +14,7 @@ DEFAULT = ("scan-small", "scan-five", "ask-five")
 FIELDS = r"%p\t%y\t%D\t%i\t%#m\t%U\t%G\t%n\t%s\t%b\t%A@\t%T@\t%C@\t%l\n"
 REPORTS = ("dir", "depth", "user", "group", "ext", "age", "size", "type", "file")
 SCAN, LIVE, FROM = "fathom scan", "fathom du -s", "fathom du -s --from"
+REPORT, GREW = "fathom report", "fathom grew"
 
 
 def all_cases(tools):
@@ -30,8 +31,12 @@ def all_cases(tools):
             "questions to an inventory of 5.05 M entries",
             "five",
             query_arms(tools),
-            tuple(asked),
-            prepare={"MADE": (str(tools.fathom), "scan", "-o", "MADE", "TREE")},
+            (*asked, at_most(3, REPORT), at_most(2, GREW)),
+            prepare={
+                "MADE": (str(tools.fathom), "scan", "-o", "MADE", "TREE"),
+                # An inventory of an earlier time, when some files were not there.
+                "LESS": (str(tools.fathom), "scan", "--exclude", "*7", "-o", "LESS", "TREE"),
+            },
             blocks_factor=0.5,
         ),
     ]
@@ -73,6 +78,8 @@ def query_arms(tools):
             Arm(top_name(report), "top", (fathom, "top", "--json", "--by", report, "MADE"), total)
             for report in REPORTS
         ),
+        Arm(REPORT, "top", (fathom, "report", "-o", "-", "MADE"), AnyOutput()),
+        Arm(GREW, "top", (fathom, "grew", "LESS", "MADE"), AnyOutput()),
     ]
 
 

@@ -39,7 +39,7 @@ class Figure:
 class Requirement:
     """A requirement of a case. Built by the functions below, which define each kind."""
 
-    kind: str  # faster, within, memory, memory-below, size, published
+    kind: str  # faster, within, seconds, memory, memory-below, size, published
     limit: float
     text: str
     reference: str = ""  # the group or the arm of the comparison
@@ -60,6 +60,11 @@ def not_slower(reference, label):
 def within(limit, reference, label, ours="fathom", what=""):
     """Requires at most `limit` times the time of the fastest of `reference`."""
     return Requirement("within", limit, f"{what}within {limit} of {label}", reference, ours)
+
+
+def at_most(seconds, ours):
+    """Requires that `ours` takes at most `seconds`."""
+    return Requirement("seconds", seconds, f"{ours} in at most {seconds} s", ours=ours)
 
 
 def memory(limit):

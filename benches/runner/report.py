@@ -86,6 +86,9 @@ class Report:
             return self.measure_published(result, requirement.figure, ours), None, True
         if requirement.kind.startswith("memory"):
             return measure_memory(result, requirement, ours)
+        if requirement.kind == "seconds":
+            seconds = stats.median_s(result.samples[ours])
+            return f"{milliseconds(seconds)} ms", seconds <= requirement.limit, True
         if requirement.kind == "size":
             each = result.made[ours] / result.entries
             return f"{each:.1f} bytes", 0 < each <= requirement.limit, True
