@@ -160,6 +160,9 @@ fn check(lines: Vec<String>) {
         let stays = line.starts_with("fathom serve")
             && !["--check", "--io-report"].iter().any(|option| line.contains(option));
         let line = if stays { line + " --check" } else { line };
+        // The other machine is this one.
+        let over_ssh = "mkdir srv.inv; ssh() { shift; \"$@\"; }; ";
+        let line = if line.starts_with("ssh ") { over_ssh.to_string() + &line } else { line };
         let output = run(&moved(&line, home.path()), home.path());
         let warns = ["--since ", "--keep ", "--tls-self-signed", "bench advise", "bench stat"]
             .iter()

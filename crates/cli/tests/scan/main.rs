@@ -306,7 +306,7 @@ fn a_failed_scan_leaves_no_inventory() {
 fn wrong_command_lines_are_refused() {
     let tree = Tree::parse("f 1");
     for (words, message) in [
-        ("f", "missing the name of the inventory (-o INVENTORY)"),
+        ("f", "missing the name of the inventory (-o INVENTORY), or of a store (--keep DIR)"),
         ("-o i", "missing operand: what to scan"),
         (
             "-o i --deadline soon f",

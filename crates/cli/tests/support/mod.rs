@@ -23,6 +23,19 @@ pub(crate) use case::{compare, compare_all, compare_all_as_du, du};
 #[allow(unused_imports, reason = "each test binary uses its own part of this")]
 pub(crate) use tree::Tree;
 
+/// Returns whether this process, and so every program that it starts, ignores a signal, and counts
+/// a skip if so. Shells make background processes ignore SIGINT, and nohup(1) makes a process ignore
+/// SIGHUP.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim();
+    let is_ignored = u64::from_str_radix(mask, 16).unwrap_or(0) >> (signal - 1) & 1 == 1;
+    if is_ignored {
+        skip(format_args!("signal {signal} is ignored here, and so by all that is started"));
+    }
+    is_ignored
+}
+
 /// Prints once why the running test cannot run on this machine. `make test` counts such tests as
 /// skipped.
 pub(crate) fn skip(why: impl std::fmt::Display) {
