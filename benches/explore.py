@@ -50,6 +50,7 @@ def all_cases(tools):
             "small",
             [du_arms.gnu_du(tools.baseline, "-s"), *terminal_arms(tools, fathom)],
             (memory_below("rival", "every other explorer's"),),
+            expected=du_arms.facts_of,
             blocks_factor=0.3,
         ),
         Case(
@@ -60,6 +61,7 @@ def all_cases(tools):
             # The tree of the small case takes half a second, five times as many entries 2.5 s.
             (memory(100), within(0.1, "live", LIVE)),
             prepare={"MADE": (fathom, "scan", "-o", "MADE", "TREE")},
+            expected=du_arms.facts_of,
             blocks_factor=0.5,
         ),
     ]

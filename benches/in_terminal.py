@@ -32,6 +32,8 @@ def main():
     ended = quit_explorer(child, terminal)
     if not ended or not drawn:
         sys.exit(f"{command[0]}: {'did not quit' if drawn else 'drew nothing'}")
+    # The runner takes no output for a failure.
+    print("it has drawn, and has ended")
 
 
 def read_until_quiet(terminal):

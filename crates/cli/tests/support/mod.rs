@@ -24,7 +24,7 @@ pub(crate) use case::{compare, compare_all, compare_all_as_du, du};
 pub(crate) use tree::Tree;
 
 /// Returns whether this process, and so every program that it starts, ignores a signal, and counts
-/// a skip if so. Shells make background processes ignore SIGINT, and nohup(1) makes a process ignore
+/// a skip if so. Shells make background processes ignore SIGINT, nohup(1) makes a process ignore
 /// SIGHUP.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
