@@ -27,6 +27,7 @@ use fathom_text::time::{TimeStyle, Zone};
 
 use self::args::ExploreArgs;
 use self::inbox::{AnswerInbox, wake_pipe};
+use self::remote::FetchError;
 use self::run::{Running, SessionEnd};
 use self::signals::SessionSignals;
 use self::tty::ExploreTerminal;
@@ -47,13 +48,16 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
 
 fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
     // The terminal first: without one, nothing is walked.
-    let opened = tty::open(args.prints_marks).and_then(|tty| Ok((tty, open::open_source(args, charset)?)));
+    let opened = tty::open(args.prints_marks)
+        .map_err(FetchError::Failed)
+        .and_then(|tty| Ok((tty, open::open_source(args, charset)?)));
     let (tty, opened) = match opened {
         Ok(opened) => opened,
-        Err(message) => {
+        Err(FetchError::Failed(message)) => {
             output::print_error(NAME, &message);
             return MISUSED;
         }
+        Err(FetchError::Interrupted(status)) => return status,
     };
     // Its directory is removed after the source is closed.
     let _fetched = opened.fetched;

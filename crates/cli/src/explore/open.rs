@@ -12,7 +12,7 @@ use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 
 use super::args::ExploreArgs;
-use super::remote::RemoteInventory;
+use super::remote::{FetchError, RemoteInventory};
 use crate::shared::getent;
 use crate::shared::start::AutoStart;
 
@@ -30,15 +30,15 @@ pub(crate) struct OpenedSource {
 ///
 /// # Errors
 /// A message, without the program's name.
-pub(crate) fn open_source(args: &ExploreArgs, charset: Charset) -> Result<OpenedSource, Vec<u8>> {
+pub(crate) fn open_source(args: &ExploreArgs, charset: Charset) -> Result<OpenedSource, FetchError> {
     if let Some(tree) = &args.remote {
         let fetched = tree.fetch(&args.ssh, args.one_file_system)?;
         let path = CString::new(fetched.path().into_os_string().into_vec()).unwrap_or_default();
         let opened = InventorySource::open(as_path(&path), args.since.as_deref());
-        let source = opened.map_err(|error| failure(&error, &path, charset))?;
+        let source = opened.map_err(|error| FetchError::Failed(failure(&error, &path, charset)))?;
         return Ok(OpenedSource { source: Box::new(source), fetched: Some(fetched) });
     }
-    let source = open_local(args, charset)?;
+    let source = open_local(args, charset).map_err(FetchError::Failed)?;
     Ok(OpenedSource { source, fetched: None })
 }
 

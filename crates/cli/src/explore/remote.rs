@@ -15,8 +15,11 @@ use fathom_text::quote::escape_controls;
 use tar::{Archive, EntryType};
 use tempfile::TempDir;
 
+use self::interruption::Interruption;
 use crate::shared::output::reason;
 use crate::shared::temporary;
+
+mod interruption;
 
 /// The command that runs a program on another machine.
 pub(crate) const SSH: &str = "ssh";
@@ -34,6 +37,15 @@ const NAME_BYTES_MAX: usize = 100;
 pub(crate) struct RemoteTree {
     host: OsString,
     path: Vec<u8>,
+}
+
+/// The reason why there is no inventory.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FetchError {
+    /// A message without the name of the program.
+    Failed(Vec<u8>),
+    /// A signal; the exit status for it.
+    Interrupted(u8),
 }
 
 /// The inventory of a remote tree, in a temporary directory that is removed when this is dropped.
@@ -77,12 +89,27 @@ impl RemoteTree {
         OsString::from_vec(command)
     }
 
-    /// Scans the tree there, and unpacks the inventory in a temporary directory. `ssh` is the
-    /// command that runs a program on another machine, with options after spaces.
+    /// Scans the tree there, and unpacks the inventory in a temporary directory, which nothing is
+    /// left of if that fails or is interrupted. `ssh` is the command that runs a program on another
+    /// machine, with options after spaces.
     ///
     /// # Errors
-    /// A message without the name of the program.
-    pub(crate) fn fetch(&self, ssh: &OsStr, one_file_system: bool) -> Result<RemoteInventory, Vec<u8>> {
+    /// If there is no inventory.
+    pub(crate) fn fetch(&self, ssh: &OsStr, one_file_system: bool) -> Result<RemoteInventory, FetchError> {
+        let interruption = Interruption::watch();
+        let fetched = self.fetch_until(&interruption, ssh, one_file_system);
+        match interruption.status() {
+            Some(status) => Err(FetchError::Interrupted(status)),
+            None => fetched.map_err(FetchError::Failed),
+        }
+    }
+
+    fn fetch_until(
+        &self,
+        interruption: &Interruption,
+        ssh: &OsStr,
+        one_file_system: bool,
+    ) -> Result<RemoteInventory, Vec<u8>> {
         let failed = |why: &[u8]| [b"cannot scan on '", self.host.as_bytes(), b"': ", why].concat();
         let mut words = ssh.as_bytes().split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let program = words.next().ok_or_else(|| b"the command for '--ssh' is empty".to_vec())?;
@@ -96,7 +123,7 @@ impl RemoteTree {
             .spawn()
             .map_err(|error| failed(&[program, b": ", &reason(&error)].concat()))?;
         let unpacked = match child.stdout.take() {
-            Some(stdout) => unpack(stdout, directory.path()),
+            Some(stdout) => unpack(interruption.reader(stdout), directory.path()),
             None => Err(io::Error::other("no output")),
         };
         if unpacked.is_err() {

@@ -23,6 +23,16 @@ fn a_signal_ends_the_session_with_its_number() {
 }
 
 #[test]
+fn an_interrupted_transfer_leaves_no_temporary_directory() {
+    let Some(tmux) = start() else { return };
+    // It sends the signal and no archive, and does not end by itself.
+    tmux.line(r"mkdir tmp; printf '#!/bin/sh\nkill -TERM $PPID\nexec sleep 1000\n' >ssh; chmod +x ssh");
+    let explore = "TMPDIR=$PWD/tmp fathom explore --ssh ./ssh --remote nas:/srv";
+    tmux.line(&format!(r#"clear; {explore}; echo "ended with $? and $(ls tmp | wc -l) left""#));
+    tmux.wait_for("ended with 143 and 0 left");
+}
+
+#[test]
 fn a_panic_restores_the_terminal_and_is_printed_after_that() {
     if !cfg!(debug_assertions) {
         return skip("needs a build with debug assertions, which has points to panic at");

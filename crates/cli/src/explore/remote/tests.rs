@@ -187,10 +187,16 @@ fn failures_of_the_other_machine_have_a_cause() {
         ("echo hello; exec sleep 1000", "cannot scan on 'nas': the inventory cannot be unpacked: "),
     ] {
         let lines = lines.replace("exec sleep 1000", "head -c 2000 /dev/zero | tr '\\0' x; exec sleep 1000");
-        let error = tree.fetch(script(top.path(), &lines).as_os_str(), false).unwrap_err();
+        let FetchError::Failed(error) =
+            tree.fetch(script(top.path(), &lines).as_os_str(), false).unwrap_err()
+        else {
+            panic!("{lines}: no signal was sent")
+        };
         assert!(error.starts_with(cause.as_bytes()), "{lines}: {}", String::from_utf8_lossy(&error));
     }
-    let missing = tree.fetch(OsStr::new("/nonexistent/ssh"), false).unwrap_err();
+    let FetchError::Failed(missing) = tree.fetch(OsStr::new("/nonexistent/ssh"), false).unwrap_err() else {
+        panic!("no signal was sent")
+    };
     assert!(
         missing.ends_with(b"/nonexistent/ssh: No such file or directory"),
         "{}",
