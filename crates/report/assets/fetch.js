@@ -1,15 +1,23 @@
 // What the page leaves out, from the server that it comes from. Entries that arrive become nodes.
 
 const FETCHES_MAX = 40;
+// The fetches that have no answer yet, by directory.
+const PENDING = new Map();
 // The place in the order of a directory from which on entries are missing; null at the end.
 const PLACES = new Map();
 
 function canFetch(dir) {
-  return DATA.fetches !== null && dir !== TREES && rest(dir)[2] > 0 && PLACES.get(dir) !== null;
+  return DATA.fetches !== null && dir !== TREES && entriesLeft(dir) !== 0 && PLACES.get(dir) !== null;
 }
 
-// Fetches entries of a directory until some arrive that are no nodes yet. Returns their number.
-async function fetchEntries(dir) {
+// Fetches entries of a directory until some arrive that are no nodes yet. Returns their number; of
+// several calls at a time, there is one fetch.
+function fetchEntries(dir) {
+  if (!PENDING.has(dir)) PENDING.set(dir, fetchRound(dir).finally(() => PENDING.delete(dir)));
+  return PENDING.get(dir);
+}
+
+async function fetchRound(dir) {
   const known = new Set(children(dir).map((node) => NODES.name[node]));
   for (let round = 0; round < FETCHES_MAX && PLACES.get(dir) !== null; round += 1) {
     const after = PLACES.has(dir) ? `&after=${encodeURIComponent(PLACES.get(dir))}` : "";

@@ -32,10 +32,20 @@ function sum(node) {
 // The sum of the entries of a directory that are no nodes. An inode with names in several of its
 // subdirectories counts once in the directory, so the rest may be less than nothing.
 function rest(node) {
-  const left = [...sum(node)];
-  if (node !== TREES) left[2] -= 1;
-  for (const child of children(node)) sum(child).forEach((number, at) => { left[at] -= number; });
-  return left.map((number) => Math.max(number, 0));
+  return left(node).map((number) => Math.max(number, 0));
+}
+
+// The number of entries of a directory that are no nodes: 0 if every entry has one, and another
+// number, if only less than nothing, if one has none.
+function entriesLeft(node) {
+  return left(node)[2];
+}
+
+function left(node) {
+  const sums = [...sum(node)];
+  if (node !== TREES) sums[2] -= 1;
+  for (const child of children(node)) sum(child).forEach((number, at) => { sums[at] -= number; });
+  return sums;
 }
 
 function parentOf(node) {

@@ -38,6 +38,10 @@ function render(selected, focused) {
   if (focused) at("panel").querySelector("tbody button")?.focus();
 }
 
+function moreText(entries) {
+  return entries > 0 ? `${count(entries)} more` : "More";
+}
+
 function crumbs() {
   at("crumbs").replaceChildren(...chain(view.dir).map((node) => {
     const link = button("", () => go(node));
@@ -52,10 +56,10 @@ function entries() {
   const whole = sum(view.dir);
   const more = rest(view.dir);
   const rows = children(view.dir).map((node) => ({ node, sums: sum(node), isRest: false }));
-  if (more[2] > 0) rows.push({ node: view.dir, sums: more, isRest: true });
+  if (more[2] > 0 || canFetch(view.dir)) rows.push({ node: view.dir, sums: more, isRest: true });
   rows.sort((one, other) => view.area.of(other.sums) - view.area.of(one.sums));
   const make = ({ node, sums, isRest }) => {
-    const name = element("button", { type: "button" }, isolated(isRest ? `${count(sums[2])} more` : nameOf(node)));
+    const name = element("button", { type: "button" }, isolated(isRest ? moreText(sums[2]) : nameOf(node)));
     name.addEventListener("click", () => {
       if (isRest) openRest({ node });
       else if (isDir(node)) go(node);
@@ -166,7 +170,11 @@ async function fetchRest(dir, asked = false) {
   at("loading").hidden = false;
   try {
     const arrived = await fetchEntries(dir);
-    if (arrived > 0 && view.dir === dir) render(null, asked);
+    // The keyboard stays where it is, and so does the selection.
+    if (arrived > 0 && view.dir === dir) {
+      const focused = asked || at("panel").contains(document.activeElement);
+      render(view.selected?.isRest === false ? view.selected.node : null, focused);
+    }
     at("live").textContent = arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.";
   } catch (error) {
     at("warning").hidden = false;
@@ -198,8 +206,8 @@ function choose(select, choices, act) {
 function cards() {
   const made = [
     ...(DATA.growth ? [growthCard(go)] : []),
-    largestCard("Largest directories", "top-dirs", DATA.topDirs, go),
-    largestCard("Largest files", "top-files", DATA.topFiles, go),
+    largestCard("Largest directories", "top-dirs", DATA.topDirs, 3, go),
+    largestCard("Largest files", "top-files", DATA.topFiles, 2, go),
     totalsCard("Size of entries", "by-size", "Size", DATA.by.size, 20),
     totalsCard("Time since the last modification", "by-age", "Age", DATA.by.age, 20),
     totalsCard("Types", "by-kind", "Type", DATA.by.kind, 20),

@@ -89,16 +89,15 @@ function totalsCard(title, id, head, rows, limit) {
   return card(title, id, table([], [[head], ...SUM_HEADS], rows, make, limit));
 }
 
-// The card of the largest directories or files, each with a way to its place on the map.
-function largestCard(title, id, nodes, go) {
-  const make = (node) => {
-    const target = isDir(node) ? node : NODES.parent[node];
-    const name = button("", () => go(target, node));
-    name.append(isolatedPath(path(node)));
-    return element("tr", {}, rowHead(name), ...sumCells(sum(node), DATA.total[0]).slice(0, isDir(node) ? 3 : 2));
+// The card of the largest directories or files, each with a way to its place on the map if it, or
+// the directory of a file, has one.
+function largestCard(title, id, rows, columns, go) {
+  const make = ([text, node, ...sums]) => {
+    const name = node >= 0 ? button("", () => go(node, childByName(node, text.slice(text.lastIndexOf("/") + 1)) ?? node)) : element("span");
+    name.append(isolatedPath(text));
+    return element("tr", {}, rowHead(name), ...sumCells(sums, DATA.total[0]).slice(0, columns));
   };
-  const heads = nodes.some(isDir) ? SUM_HEADS : SUM_HEADS.slice(0, 2);
-  return card(title, id, table([], [["Path"], ...heads], nodes, make, 12));
+  return card(title, id, table([], [["Path"], ...SUM_HEADS.slice(0, columns)], rows, make, 12));
 }
 
 function growthCard(go) {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use fathom_inventory::store::{Inventory, Manifest};
 use fathom_inventory::top::outline::Outline;
 use fathom_inventory::top::{
-    AGE_LABELS, GroupKey, ReportKind, ReportRow, SIZE_LABELS, UsageReport, UsageSum,
+    AGE_LABELS, GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, SIZE_LABELS, UsageReport,
+    UsageSum, report,
 };
 
 use crate::errors::ErrorSummary;
@@ -23,11 +24,25 @@ const OPTIONS_MAX: usize = 40;
 const PATH_BYTES_MAX: usize = 1_000;
 const TEXT_BYTES_MAX: usize = 300;
 
+/// The largest directories and files, which need not be nodes of the map.
+pub(crate) struct LargestRows {
+    dirs: UsageReport,
+    files: UsageReport,
+}
+
+impl LargestRows {
+    pub(crate) fn read(inventory: &Inventory, now: i64) -> Result<Self, QueryError> {
+        let largest = |by| report(inventory, &ReportOptions { by, count: ROWS_MAX, below: None, now });
+        Ok(Self { dirs: largest(ReportKind::Dir)?, files: largest(ReportKind::File)? })
+    }
+}
+
 /// Everything that a page shows.
 pub(crate) struct PageData<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) outline: Outline,
     pub(crate) totals: Vec<UsageReport>,
+    pub(crate) largest: LargestRows,
     pub(crate) growth: Option<Growth>,
     pub(crate) errors: ErrorSummary,
     pub(crate) fetches: Option<&'a str>,
@@ -49,11 +64,13 @@ impl PageData<'_> {
             json.key("by").object(|json| self.write_totals(json));
             json.key("ownerIds").numbers(self.owners().map(|id| id.map_or(-1, i64::from)));
             nodes::write(&self.outline, &self.owner_rows(), self.fetches.is_some(), json.key("nodes"));
-            json.key("topDirs").numbers(nodes::largest(&self.outline, true, ROWS_MAX));
-            json.key("topFiles").numbers(nodes::largest(&self.outline, false, ROWS_MAX));
+            let nodes = NodesByPath::new(&self.outline);
+            for (name, report) in [("topDirs", &self.largest.dirs), ("topFiles", &self.largest.files)] {
+                json.key(name).array(&report.rows, |json, row| write_largest(row, &nodes, json));
+            }
             self.errors.write(json.key("errors"));
             match &self.growth {
-                Some(growth) => growth.write(&NodesByPath::new(&self.outline), json.key("growth")),
+                Some(growth) => growth.write(&nodes, json.key("growth")),
                 None => json.key("growth").null(),
             }
         });
@@ -112,6 +129,18 @@ impl PageData<'_> {
 
 fn numbers(sum: &UsageSum) -> [u64; 3] {
     [sum.allocated, sum.apparent, sum.entries]
+}
+
+/// Writes the path, the node of the directory or of that of the file, and the sums.
+fn write_largest(row: &ReportRow, nodes: &NodesByPath<'_>, json: &mut JsonText) {
+    let path = &row.text;
+    let slash = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    let node = nodes.find(path).or_else(|| nodes.find(&path[..slash.max(1).min(path.len())]));
+    json.array([()], |json, ()| {
+        json.short_text(path, PATH_BYTES_MAX);
+        json.number(node.map_or(-1, |node| i64::try_from(node).unwrap_or(-1)));
+        numbers(&row.sum).into_iter().for_each(|number| json.number(number));
+    });
 }
 
 fn write_row(label: &[u8], sum: &UsageSum, json: &mut JsonText) {

@@ -43,11 +43,13 @@ pub fn directory(
         OutlineOptions { nodes_max: 0, bytes_max: 0, cost: &|_| 0, kind: &kinds::of_extension, now };
     let Some(listing) = list(inventory, dir_id, after, ENTRIES_MAX, &options)? else { return Ok(None) };
     let mut bytes = 0;
-    let fits = |entry: &&ListedEntry| {
+    // The first entry is always there, however long its name is: the next part begins after it.
+    let fits = |(at, entry): &(usize, &ListedEntry)| {
         bytes += text_bytes(&entry.name);
-        bytes <= NAMES_BYTES_MAX
+        *at == 0 || bytes <= NAMES_BYTES_MAX
     };
-    let entries: Vec<_> = listing.entries.iter().take_while(fits).collect();
+    let fitting = listing.entries.iter().enumerate().take_while(fits);
+    let entries: Vec<_> = fitting.map(|(_, entry)| entry).collect();
     let has_more = listing.has_more || entries.len() < listing.entries.len();
     let mut json = JsonText::default();
     json.object(|json| {

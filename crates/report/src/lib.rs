@@ -24,7 +24,7 @@ use fathom_inventory::store::Inventory;
 use fathom_inventory::top::outline::{Outline, OutlineOptions, outline};
 use fathom_inventory::top::{QueryError, ReportKind, UsageReport, reports};
 
-use data::PageData;
+use data::{LargestRows, PageData};
 use errors::ErrorSummary;
 use growth::Growth;
 
@@ -57,8 +57,13 @@ pub struct ReportOptions<'a> {
 ///
 /// The README has an example.
 pub fn report(inventory: &Inventory, options: &ReportOptions<'_>) -> Result<String, QueryError> {
-    let read_totals = || reports(inventory, &TOTALS, options.now);
-    let (totals, outline, growth) = thread::scope(|scope| {
+    let read_totals = || {
+        Ok::<_, QueryError>((
+            reports(inventory, &TOTALS, options.now)?,
+            LargestRows::read(inventory, options.now)?,
+        ))
+    };
+    let ((totals, largest), outline, growth) = thread::scope(|scope| {
         let totals = spawn(scope, read_totals);
         let outline = read_outline(inventory, options)?;
         let growth = options.since.map(|since| Growth::read(since, inventory)).transpose()?;
@@ -67,7 +72,7 @@ pub fn report(inventory: &Inventory, options: &ReportOptions<'_>) -> Result<Stri
         Ok::<_, QueryError>((totals, outline, growth))
     })?;
     let errors = ErrorSummary::read(inventory)?;
-    let data = PageData { inventory, outline, totals, growth, errors, fetches: options.fetches };
+    let data = PageData { inventory, outline, totals, largest, growth, errors, fetches: options.fetches };
     Ok(page::page(&data.json(), options.fetches.is_some()))
 }
 

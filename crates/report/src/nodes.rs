@@ -1,6 +1,5 @@
 //! The nodes of the map: their columns, and the lists and paths that refer to them.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use fathom_inventory::store::DirState;
@@ -71,43 +70,6 @@ pub(crate) fn state_number(state: Option<DirState>) -> u8 {
     }
 }
 
-/// Returns the path of a node.
-pub(crate) fn path(outline: &Outline, node: usize) -> Vec<u8> {
-    let mut names = Vec::new();
-    let mut at = Some(node);
-    while let Some(node) = at.and_then(|at| outline.nodes.get(at)) {
-        names.push(&node.name[..]);
-        at = node.parent;
-    }
-    let mut path = Vec::new();
-    for name in names.into_iter().rev() {
-        if path.last().is_some_and(|last| *last != b'/') {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name);
-    }
-    path
-}
-
-/// Returns the largest directories or files, in the order of `fathom top`: the largest first, equal
-/// directories by path, and equal files by name.
-pub(crate) fn largest(outline: &Outline, dirs: bool, count: usize) -> Vec<usize> {
-    let mut found: Vec<usize> =
-        (0..outline.nodes.len()).filter(|at| is_dir(&outline.nodes[*at]) == dirs).collect();
-    let size = |at: usize| outline.nodes[at].sum.allocated;
-    if let Some(least) = count.checked_sub(1).and_then(|last| found.get(last)).map(|last| size(*last)) {
-        found.retain(|at| size(*at) >= least);
-    }
-    if dirs {
-        found.sort_by_cached_key(|at| (Reverse(size(*at)), path(outline, *at)));
-    } else {
-        let key = |at: usize| (Reverse(size(at)), &outline.nodes[at].name, outline.nodes[at].dir_id);
-        found.sort_by(|one, other| key(*one).cmp(&key(*other)));
-    }
-    found.truncate(count);
-    found
-}
-
 /// The nodes by name, to find them by path.
 pub(crate) struct NodesByPath<'a>(HashMap<(Option<usize>, &'a [u8]), usize>);
 
@@ -152,6 +114,24 @@ mod tests {
         Outline { nodes: dirs.iter().map(node).collect(), total: UsageSum::default() }
     }
 
+    /// Returns the path of a node.
+    fn path(outline: &Outline, node: usize) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut at = Some(node);
+        while let Some(node) = at.and_then(|at| outline.nodes.get(at)) {
+            names.push(&node.name[..]);
+            at = node.parent;
+        }
+        let mut path = Vec::new();
+        for name in names.into_iter().rev() {
+            if path.last().is_some_and(|last| *last != b'/') {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
+        }
+        path
+    }
+
     #[test]
     fn paths_lead_to_their_nodes_and_back() {
         let outline = outline(&[
@@ -167,20 +147,6 @@ mod tests {
             assert_eq!(by_path.find(expected.as_bytes()), Some(node), "{expected}");
         }
         assert_eq!([&b"usr"[..], b"", b"/usr/none", b"c"].map(|path| by_path.find(path)), [None; 4]);
-    }
-
-    #[test]
-    fn equal_directories_are_ordered_by_path() {
-        let outline = outline(&[
-            (None, "r", 9),
-            (Some(0), "b", 4),
-            (Some(0), "a", 4),
-            (Some(2), "x", 4),
-            (Some(0), "z", 1),
-        ]);
-        assert_eq!(largest(&outline, true, 3), [0, 2, 3]);
-        assert_eq!(largest(&outline, true, 9), [0, 2, 3, 1, 4]);
-        assert_eq!((largest(&outline, false, 9), largest(&outline, true, 0)), (vec![], vec![]));
     }
 
     #[test]

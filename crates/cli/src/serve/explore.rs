@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -24,6 +25,8 @@ use fathom_serve::generator::{GenerateError, GeneratedAnswer, Generator};
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// A directory that changed this recently may change again without a new time.
 const SETTLED: Duration = Duration::from_secs(2);
+/// The file of an inventory that is written last.
+const MANIFEST: &str = "manifest.json";
 /// The suffix of the names of inventories in a directory of them.
 const SUFFIX: &str = ".inv";
 
@@ -87,55 +90,84 @@ impl EntriesQuery {
 /// A directory of inventories.
 #[derive(Default)]
 struct InventoryStore {
-    /// The last look at the directory, and the time of its last change then.
-    checked: Option<(Instant, Option<SystemTime>)>,
+    checked: Option<LastLook>,
     shown: Option<Arc<ShownInventory>>,
 }
 
+/// The last look at a directory of inventories.
+struct LastLook {
+    at: Instant,
+    /// The state of the files then; `None` if they may change again without another state.
+    stamps: Option<[FileStamp; 2]>,
+}
+
+/// The time of the last change of a file, its inode number and its length.
+type FileStamp = Option<(SystemTime, u64, u64)>;
+
 impl InventoryStore {
-    /// Returns the newest inventory. The directory is read again if it has changed, at most once in
-    /// [`CHECK_INTERVAL`].
+    /// Returns the newest inventory. It is looked for again if the directory or the manifest of the
+    /// one that is shown has changed, at most once in [`CHECK_INTERVAL`]. One that cannot be opened
+    /// is passed over, and if none can, the one that was shown stays.
     fn newest(&mut self, root: &Path) -> Result<Arc<ShownInventory>, GenerateError> {
-        if let (Some(shown), Some((checked, changed))) = (&self.shown, self.checked) {
-            let is_recent = checked.elapsed() < CHECK_INTERVAL;
-            if is_recent || changed.is_some_and(|changed| changed_at(root) == Some(changed)) {
-                return Ok(Arc::clone(shown));
-            }
+        if !self.is_current(root) {
+            self.look(root);
         }
+        self.shown.clone().ok_or_else(|| {
+            failed(format_args!("there is no inventory that can be opened in '{}'", root.display()))
+        })
+    }
+
+    fn is_current(&self, root: &Path) -> bool {
+        let Some(last) = &self.checked else { return false };
+        let is_recent = last.at.elapsed() < CHECK_INTERVAL;
+        is_recent || last.stamps.is_some_and(|stamps| stamps == self.stamps(root))
+    }
+
+    /// Returns the stamps of the directory, and of the manifest of the inventory that is shown.
+    fn stamps(&self, root: &Path) -> [FileStamp; 2] {
+        [stamp(root), self.shown.as_ref().and_then(|shown| stamp(&shown.path.join(MANIFEST)))]
+    }
+
+    fn look(&mut self, root: &Path) {
         let now = SystemTime::now();
-        let is_settled = |changed: &SystemTime| now.duration_since(*changed).is_ok_and(|age| age >= SETTLED);
-        // The time is read before the directory: a later change has a later time.
-        let changed = changed_at(root).filter(is_settled);
-        let path = newest_path(root)
-            .ok_or_else(|| failed(format_args!("there is no inventory in '{}'", root.display())))?;
-        let found = Inventory::open(&path).map_err(failed)?;
-        self.checked = Some((Instant::now(), changed));
-        let id = id(&path, found.manifest());
-        match &self.shown {
-            Some(shown) if shown.id == id => Ok(Arc::clone(shown)),
-            _ => {
-                let shown = Arc::new(ShownInventory { id, inventory: found, page: Mutex::default() });
-                self.shown = Some(Arc::clone(&shown));
-                Ok(shown)
-            }
+        // The times are read before the files: a later change has a later time.
+        let before = stamp(root);
+        let found = newest_first(root).into_iter().find_map(|path| {
+            let inventory = Inventory::open(&path).ok()?;
+            Some((id(&path, inventory.manifest()), path, inventory))
+        });
+        if let Some((id, path, inventory)) = found
+            && self.shown.as_ref().is_none_or(|shown| shown.id != id)
+        {
+            self.shown = Some(Arc::new(ShownInventory { id, path, inventory, page: Mutex::default() }));
         }
+        let [_, manifest] = self.stamps(root);
+        let stamps = [before, manifest];
+        let is_settled = |stamp: &FileStamp| {
+            stamp.is_none_or(|(changed, ..)| now.duration_since(changed).is_ok_and(|age| age >= SETTLED))
+        };
+        self.checked =
+            Some(LastLook { at: Instant::now(), stamps: stamps.iter().all(is_settled).then_some(stamps) });
     }
 }
 
-/// Returns the time of the last change of the names in a directory.
-fn changed_at(directory: &Path) -> Option<SystemTime> {
-    fs::metadata(directory).and_then(|meta| meta.modified()).ok()
+fn stamp(path: &Path) -> FileStamp {
+    let meta = fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.ino(), meta.len()))
 }
 
-/// Returns the path of the inventory in `root` whose scan ended last, or `root` if that is an
-/// inventory. An inventory that cannot be read is passed over.
-fn newest_path(root: &Path) -> Option<PathBuf> {
+/// Returns the paths of the inventories in `root`, the one whose scan ended last first, or `root`
+/// if that is an inventory. An inventory without a manifest is passed over.
+fn newest_first(root: &Path) -> Vec<PathBuf> {
     if Manifest::read(root).is_ok() {
-        return Some(root.to_owned());
+        return vec![root.to_owned()];
     }
-    let paths = fs::read_dir(root).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let entries = fs::read_dir(root).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let named = paths.filter(|path| path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()));
-    named.filter_map(|path| Some((Manifest::read(&path).ok()?.end, path))).max().map(|(_, path)| path)
+    let mut found: Vec<_> = named.filter_map(|path| Some((Manifest::read(&path).ok()?.end, path))).collect();
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// Returns a name of an inventory that another one does not have.
@@ -149,19 +181,21 @@ fn id(path: &Path, manifest: &Manifest) -> String {
 /// An inventory with its page.
 struct ShownInventory {
     id: String,
+    path: PathBuf,
     inventory: Inventory,
-    page: Mutex<Option<Arc<str>>>,
+    /// The page, or why there is none: a damaged inventory is not read again for each request.
+    page: Mutex<Option<Result<String, String>>>,
 }
 
 impl ShownInventory {
     /// Returns the page. It is made once, for all requests that arrive meanwhile.
     fn page(&self) -> Result<GeneratedAnswer, GenerateError> {
         let mut page = lock(&self.page);
-        if page.is_none() {
+        let made = page.get_or_insert_with(|| {
             let options = ReportOptions { since: None, now: now(), fetches: Some(&self.id) };
-            *page = Some(report(&self.inventory, &options).map_err(failed)?.into());
-        }
-        let body = page.as_deref().unwrap_or_default().to_owned();
+            report(&self.inventory, &options).map_err(|error| error.to_string())
+        });
+        let body = made.clone().map_err(GenerateError::Failed)?;
         Ok(GeneratedAnswer::page(body, policy(true)))
     }
 

@@ -21,7 +21,8 @@ pub(crate) enum Existing {
 pub(crate) struct Draft {
     file: File,
     path: PathBuf,
-    part: PathBuf,
+    /// The temporary name; `None` once the file has its final one.
+    part: Option<PathBuf>,
     existing: Existing,
 }
 
@@ -46,16 +47,14 @@ impl FileError {
 
 impl Draft {
     /// Creates the temporary file for `path`, which is `path` with `.part` appended. Fails if that
-    /// exists, or if `path` exists and is not to be replaced.
+    /// exists, or if `path` exists and is not to be replaced, or is anything but a regular file.
     pub(crate) fn create(path: &Path, existing: Existing) -> Result<Self, FileError> {
-        if existing == Existing::Refuse {
-            free(path).map_err(|error| FileError::new("create", path, error))?;
-        }
+        check(path, existing).map_err(|error| FileError::new("create", path, error))?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = path.with_file_name(name);
         let file = create_private(&part).map_err(|error| FileError::new("create", &part, error))?;
-        Ok(Self { file, path: path.to_owned(), part, existing })
+        Ok(Self { file, path: path.to_owned(), part: Some(part), existing })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -64,31 +63,38 @@ impl Draft {
 
     /// Wraps an error of [`Draft::write`].
     pub(crate) fn cannot_be_written(&self, error: io::Error) -> FileError {
-        FileError::new("write", &self.part, error)
+        FileError::new("write", self.part.as_deref().unwrap_or(&self.path), error)
     }
 
     /// Syncs the file and renames it to its final name.
-    pub(crate) fn publish(self) -> Result<(), FileError> {
+    pub(crate) fn publish(mut self) -> Result<(), FileError> {
         self.file.sync_all().map_err(|error| self.cannot_be_written(error))?;
+        let Some(part) = &self.part else { return Ok(()) };
         let renamed = match self.existing {
-            Existing::Refuse => rename_new(&self.part, &self.path),
-            Existing::Replace => fs::rename(&self.part, &self.path),
+            Existing::Refuse => rename_new(part, &self.path),
+            Existing::Replace => fs::rename(part, &self.path),
         };
-        renamed.map_err(|error| FileError::new("rename", &self.part, error))?;
+        renamed.map_err(|error| FileError::new("rename", part, error))?;
+        // Another process may use the temporary name from now on.
+        self.part = None;
         sync_directory_of(&self.path).map_err(|error| FileError::new("write", &self.path, error))
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Fails harmlessly after `publish`, when the temporary name no longer exists.
-        let _ = fs::remove_file(&self.part);
+        if let Some(part) = &self.part {
+            let _ = fs::remove_file(part);
+        }
     }
 }
 
-fn free(path: &Path) -> io::Result<()> {
+/// Checks that the final name is free, or that of a file that may be replaced. A device or a pipe
+/// would become a regular file.
+fn check(path: &Path, existing: Existing) -> io::Result<()> {
     match path.symlink_metadata() {
-        Ok(_) => Err(io::Error::from_raw_os_error(rustix::io::Errno::EXIST.raw_os_error())),
+        Ok(meta) if existing == Existing::Replace && meta.is_file() => Ok(()),
+        Ok(_) => Err(rustix::io::Errno::EXIST.into()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }

@@ -151,7 +151,7 @@ def main(hostile, grown, scratch):
             report["growth"] = browser.execute_script(CARD, "growth")
             report["colours"] = [option.get_attribute("value") for option in browser.find_elements(By.CSS_SELECTOR, "#colour option")]
             report["legend"] = text(browser, "legend")
-            browser.find_element(By.CSS_SELECTOR, "#growth tbody button").click()
+            browser.find_elements(By.CSS_SELECTOR, "#growth tbody button")[1].click()
             report["grown"] = crumbs(browser)
             report["violations"] += browser.execute_script("return window.violations")
             report["requests"], report["console"] = requests(browser), console(browser)

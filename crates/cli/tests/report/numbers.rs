@@ -57,12 +57,36 @@ fn every_table_has_the_rows_of_top() {
             assert_eq!(serde_json::json!(total), data["total"]);
         }
         for (list, by) in [("topDirs", "dir"), ("topFiles", "file")] {
-            let rows: Vec<_> = data[list].as_array().unwrap().iter().map(|at| node(&data, at)).collect();
-            assert_eq!(rows, top(&tree, by).0, "{operands:?} by {by}");
+            let rows = data[list].as_array().unwrap();
+            let found: Vec<_> =
+                rows.iter().map(|row| (row[0].as_str().unwrap().to_owned(), last_three(row))).collect();
+            assert_eq!(found, top(&tree, by).0, "{operands:?} by {by}");
+            for row in rows.iter().filter(|row| row[1] != -1) {
+                let (place, text) = (node(&data, &row[1]).0, row[0].as_str().unwrap());
+                assert!(text == place || text.rsplit_once('/').unwrap().0 == place, "{text} in {place}");
+            }
         }
         let kinds = data["by"]["kind"].as_array().unwrap().iter().map(last_three);
         let all = kinds.fold([0; 3], |all, row| [0, 1, 2].map(|at| all[at] + row[at]));
         assert_eq!(serde_json::json!(all), data["total"], "{operands:?}");
+    }
+}
+
+#[test]
+fn the_largest_files_are_those_of_top_without_a_node_of_their_own() {
+    let tree = Tree::new();
+    // Each directory takes more than its file, and there are more of them than nodes.
+    for number in 0..20_500 {
+        tree.file(format!("s/{number}/f"), 1);
+    }
+    stdout_of(&tree, &["scan", "-o", "i", "s"]);
+    let data = data(&page(&tree));
+    let files = data["nodes"]["entries"].as_array().unwrap().iter().filter(|entries| **entries == 0);
+    assert_eq!(files.count(), 0, "every node is a directory");
+    for (list, by) in [("topDirs", "dir"), ("topFiles", "file")] {
+        let rows = data[list].as_array().unwrap().iter();
+        let rows: Vec<_> = rows.map(|row| (row[0].as_str().unwrap().to_owned(), last_three(row))).collect();
+        assert_eq!((rows.len(), &rows), (50, &top(&tree, by).0));
     }
 }
 

@@ -27,6 +27,24 @@ fn a_page_replaces_an_earlier_one() {
 }
 
 #[test]
+fn a_device_or_a_pipe_is_not_replaced() {
+    let tree = scanned();
+    rustix::fs::mkfifoat(rustix::fs::CWD, tree.at("pipe"), 0o600.into()).unwrap();
+    std::os::unix::fs::symlink("/dev/null", tree.at("null")).unwrap();
+    for name in ["pipe", "null"] {
+        let before = fs::symlink_metadata(tree.at(name)).unwrap().file_type();
+        let output = fathom(&tree, ["report", "-o", name, "i"]);
+        let message = format!("fathom report: cannot create '{name}': File exists\n");
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr)),
+            (Some(1), message.into())
+        );
+        assert_eq!(fs::symlink_metadata(tree.at(name)).unwrap().file_type(), before);
+        assert!(!tree.at(name).with_extension("part").exists());
+    }
+}
+
+#[test]
 fn a_damaged_inventory_leaves_the_earlier_page() {
     let tree = scanned();
     tree.holding("page.html", "earlier");

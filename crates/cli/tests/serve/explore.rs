@@ -67,11 +67,26 @@ fn the_page_is_that_of_the_newest_inventory() {
     fs::create_dir(home.at("www/begun.inv.part")).unwrap();
     fs::create_dir(home.at("www/broken.inv")).unwrap();
     fs::write(home.at("www/broken.inv/manifest.json"), "{").unwrap();
+    // Its manifest is whole, and a file of it is missing.
+    copy(&home.at("www/second.inv"), &home.at("copied"));
+    let manifest = fs::read_to_string(home.at("copied/manifest.json")).unwrap();
+    let mut later: Value = serde_json::from_str(&manifest).unwrap();
+    later["end"] = (later["end"].as_i64().unwrap() + 9).into();
+    fs::write(home.at("copied/manifest.json"), later.to_string()).unwrap();
+    fs::remove_file(home.at("copied/entries-00000.parquet")).unwrap();
+    fs::rename(home.at("copied"), home.at("www/half.inv")).unwrap();
     let newer = until("the newer one is shown", || Some(page(&server)).filter(|data| data["total"][2] == 4));
     assert_ne!(newer["fetches"], Value::Null);
-    // An inventory itself is shown as well.
+    // An inventory itself is shown as well, and so is one that takes its place.
     let single = Server::start(&home, &mut home.command("-l 127.0.0.1:0 --explore www/first.inv"));
     assert_eq!(page(&single)["total"][2], 3);
+    for file in fs::read_dir(home.at("www/second.inv")).unwrap().map(Result::unwrap) {
+        let place = home.at("www/first.inv").join(file.file_name());
+        fs::copy(file.path(), place.with_extension("new")).unwrap();
+        fs::rename(place.with_extension("new"), place).unwrap();
+    }
+    until("the files are read again", || Some(single.get("/")).filter(|(status, _)| *status == 200));
+    until("the other one is shown", || Some(page(&single)).filter(|data| data["total"][2] == 4));
 }
 
 #[test]
@@ -199,8 +214,11 @@ fn a_directory_without_inventories_is_an_error_until_it_has_one() {
     fs::rename(home.at("www/first.inv"), home.at("kept.inv")).unwrap();
     let server = home.serve("--explore");
     assert_eq!(server.get("/").0, 500);
-    until("it is logged", || server.err().contains("there is no inventory in 'www'").then_some(()));
+    until("it is logged", || {
+        server.err().contains("there is no inventory that can be opened in 'www'").then_some(())
+    });
     fs::rename(home.at("kept.inv"), home.at("www/first.inv")).unwrap();
+    until("it is shown", || Some(server.get("/")).filter(|(status, _)| *status == 200));
     assert_eq!(page(&server)["total"][2], 3);
     // A damaged file is noticed, and the server goes on.
     let mut damaged = fs::read(home.at("www/first.inv/entries-00000.parquet")).unwrap();
@@ -248,7 +266,7 @@ fn chromium_fetches_a_directory_that_the_page_leaves_out() {
     );
     let before = report["before"].as_u64().unwrap();
     assert!(before < 20_500 && report["after"].as_u64().unwrap() > before, "{report}");
-    assert_eq!(report["all"], 20_500);
+    assert_eq!(report["all"], 20_500, "each entry has one row");
     assert_eq!(report["path"], serde_json::json!(["tree", "small", "<img src=x onerror=alert(1)>"]));
     assert_eq!(report["deep"], serde_json::json!(["deep <b>"]));
 }

@@ -15,9 +15,12 @@ use crate::generator::{BODY_BYTES_MAX, GenerateError, GeneratedAnswer};
 use crate::log::ErrorCategory;
 use crate::negotiate::{AcceptedCodings, Coding};
 
-/// The most answers that are generated, or wait for the pool, at a time. The pool runs as many of
-/// them as there are processors.
+/// The most answers that are generated, or wait for the pool, at a time.
 const GENERATED_MAX: usize = 16;
+
+/// The pool's limit for them is one of their own: they read files, on a device that only the
+/// generator knows, and no password and no compression waits for that.
+const GENERATED: Resource = Resource::Listing(0);
 
 /// A generated body, which may be compressed.
 struct GeneratedBody {
@@ -75,7 +78,7 @@ impl RequestContext<'_> {
             Ok(GeneratedBody { answer, bytes: charge.attach(body), coding })
         };
         let pool = self.worker.files.pool().clone();
-        Ok(pool.run(self.peer.client, Resource::Cpu, run).await?)
+        Ok(pool.run(self.peer.client, GENERATED, run).await?)
     }
 
     fn with_body(&self, GeneratedBody { answer: generated, bytes, coding }: GeneratedBody) -> Answer {

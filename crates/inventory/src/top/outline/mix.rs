@@ -70,7 +70,7 @@ impl MixTable {
         self.merge(&homes, kept);
         let mut owners = vec![(0, None); kept];
         for ((node, uid), bytes) in self.owners {
-            // Of equal owners, the one with the least number.
+            // The least of equal owners wins.
             if (bytes, std::cmp::Reverse(uid))
                 > (owners[node].0, std::cmp::Reverse(owners[node].1.unwrap_or(u32::MAX)))
             {
