@@ -7,9 +7,12 @@ use crate::report::{CellFinding, baseline_of};
 use crate::summary::MARGIN;
 use crate::{ArmSummary, Interval, Noise};
 
-/// The largest share by which the advised arm may be slower than the fastest. Arms that are closer
-/// change places from one run to the next, and so would the advice.
+/// The largest share by which the advised arm may be slower than the fastest if both are of one
+/// model. Arms that are closer change places from one run to the next, and so would the advice.
 const GOOD: f64 = 0.15;
+/// The same for an arm of a simpler model, which has another cost in each call: less of a
+/// difference is by chance.
+const GOOD_SIMPLER: f64 = 0.12;
 /// Operations in flight below which an arm is not preferred on a cold cache: a slower moment of the
 /// device costs more than a few idle threads.
 const COLD_IN_FLIGHT_MIN: u32 = 8;
@@ -106,8 +109,13 @@ pub(super) fn verdict(
     // An arm that was not measured was predicted to be much slower.
     let is_ruled_out = |one: &Candidate| one.measured_us.is_none() && one.predicted_us.is_some();
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
-    let good =
-        counted.iter().filter(|arm| arm.among_best && within(arm, if matters { GOOD } else { margin }));
+    let fastest = counted.iter().find(|arm| arm.ratio_to_best.is_none());
+    let is_good = |arm: &ArmSummary| match matters {
+        true if fastest.is_some_and(|fastest| fastest.model == arm.model) => within(arm, GOOD),
+        true => within(arm, GOOD_SIMPLER),
+        false => within(arm, margin),
+    };
+    let good = counted.iter().filter(|arm| arm.among_best && is_good(arm));
     let baseline = baseline_of(&counted);
     let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
     let simplest = gains.min_by_key(|arm| {
@@ -282,6 +290,18 @@ mod tests {
         assert_eq!(method_of(&few), Some("8_threads".to_owned()));
         few.iter_mut().for_each(|arm| arm.cache = "warm".to_owned());
         assert_eq!(method_of(&few), Some("2_threads".to_owned()));
+    }
+
+    #[test]
+    fn a_simpler_model_is_advised_if_it_is_closer_than_another_number_of_threads() {
+        let blocking = arm("blocking", "sync", Some(1.6), false);
+        let of = |method: &str, model: &str| {
+            let ring = ArmSummary { threads: 1, depth: 64, ..arm("iouring_64", "uring", None, true) };
+            let other = ArmSummary { threads: 1, depth: 32, ..arm(method, model, Some(1.13), true) };
+            method_of(&[ring, other, blocking.clone()])
+        };
+        assert_eq!(of("pool_32", "pool"), Some("iouring_64".to_owned()));
+        assert_eq!(of("iouring_32", "uring"), Some("iouring_32".to_owned()));
     }
 
     #[test]
