@@ -202,15 +202,11 @@ impl State {
         });
     }
 
-    /// Changes the arrangement. The cursor stays on its row, if that is still shown.
+    /// Changes the arrangement.
     pub(super) fn arrange(&mut self, change: impl FnOnce(&mut Self)) {
-        let current = self.current_name();
         change(self);
         self.sort_sums();
-        if let Some(listing) = &mut self.listing {
-            listing.arrange(&self.arrangement);
-        }
-        self.select(current);
+        self.arrange_rows();
     }
 
     /// Returns the directory and the name of the row under the cursor.
