@@ -1,4 +1,4 @@
-//! Signals that arrive while an archive is read: reading ends, so that what was unpacked is removed.
+//! Signals that arrive while an archive is read: reading ends, so what was unpacked is removed.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
