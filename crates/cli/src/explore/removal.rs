@@ -230,3 +230,29 @@ impl Observer for RemovalWatch {
         self.first_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trash_inside_the_tree_is_found() {
+        let temp = tempfile::tempdir().unwrap();
+        let (root, home) = (temp.path().join("root"), temp.path().join("root/data/Trash"));
+        std::fs::create_dir_all(&home).unwrap();
+        let dev = root.metadata().unwrap().dev();
+        let removal = |dev| Removal {
+            root: root.as_os_str().as_bytes().to_vec(),
+            below: b"f".to_vec(),
+            identity: fathom_remove::Identity { dev, ino: 1 },
+            is_directory: false,
+        };
+        let found = [(removal(dev).root, b"data/Trash".to_vec())];
+        assert_eq!(trashes(&[removal(dev), removal(dev)], Some(&home)), found);
+        assert_eq!(trashes(&[removal(dev + 1)], Some(&home)), [], "it is for another filesystem");
+        let outside = temp.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        assert_eq!(trashes(&[removal(dev)], Some(&outside)), []);
+        assert_eq!(trashes(&[removal(dev)], None), []);
+    }
+}

@@ -53,7 +53,10 @@ impl State {
             Key::Char(letter) => self.press_letter(letter),
             Key::Right | Key::Enter => self.enter(),
             Key::Left | Key::Backspace => self.leave(),
-            Key::Tab => self.overlay = Some(Overlay::Marks { cursor: 0 }),
+            Key::Tab => {
+                let cursor = self.marks.ends().map(|(first, _)| first);
+                self.overlay = Some(Overlay::Marks { cursor });
+            }
             Key::Escape if self.pending.as_ref().is_some_and(|pending| !pending.is_refresh) => {
                 self.pending = None;
             }
