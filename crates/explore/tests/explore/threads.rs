@@ -21,11 +21,13 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlowCall {
     List,
+    Removed,
+    Rescan,
     Stop,
 }
 
-/// A source whose directory "slow" is listed until that is cancelled, and whose directory "bad"
-/// panics.
+/// A source whose directory "slow" is listed until that is cancelled, whose directory "bad" panics,
+/// and whose second root is missing.
 struct SlowSource {
     inner: MemorySource,
     started: Sender<SlowCall>,
@@ -59,10 +61,12 @@ impl Source for SlowSource {
     fn pause(&mut self, _paused: bool) {}
 
     fn rescan(&mut self, place: &Place) -> Result<(), SourceError> {
+        self.started.send(SlowCall::Rescan).unwrap();
         self.inner.rescan(place)
     }
 
     fn removed(&mut self, gone: &[(Place, Row)]) {
+        self.started.send(SlowCall::Removed).unwrap();
         self.inner.removed(gone);
     }
 
@@ -72,6 +76,9 @@ impl Source for SlowSource {
         count: usize,
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError> {
+        if place.root == 1 {
+            return Err(SourceError::Other("there is no such directory".to_owned()));
+        }
         self.inner.largest(place, count, cancelled)
     }
 
@@ -127,6 +134,35 @@ fn a_newer_query_cancels_an_older_one() {
     assert_eq!(started.recv_timeout(LIMIT), Ok(SlowCall::List));
     session.end();
     assert_eq!(started.recv_timeout(LIMIT), Ok(SlowCall::Stop));
+}
+
+#[test]
+fn entries_leave_the_sums_before_their_directory_is_walked_again() {
+    let (session, started, answers) = start();
+    session.perform(query(1, "slow"));
+    assert_eq!(started.recv_timeout(LIMIT), Ok(SlowCall::List));
+    let top = Place { root: 0, below: Vec::new() };
+    session.perform(Effect::Rescan(top.clone()));
+    session.perform(Effect::Removed(vec![(top, file("notes.txt", 1, 0))]));
+    session.perform(query(2, "log"));
+    answer(&answers, 2);
+    let calls = [started.recv_timeout(LIMIT), started.recv_timeout(LIMIT)];
+    assert_eq!(calls, [Ok(SlowCall::Removed), Ok(SlowCall::Rescan)]);
+    session.end();
+}
+
+#[test]
+fn a_missing_root_hides_no_files_of_the_others() {
+    let mut inner = sample();
+    inner.root("/missing", None);
+    let ((started, _started), (send, answers)) = (channel(), channel());
+    let source = SlowSource { inner, started };
+    let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer))).unwrap();
+    let kind = QueryKind::Largest(None);
+    session.perform(Effect::Query(Query { sequence: 1, kind, arrangement: Default::default() }));
+    let Answer::Found { result: Ok(Found::Listing(listing)), .. } = answer(&answers, 1) else { panic!() };
+    assert_eq!(&*listing.row(0).unwrap().name, b"movie.mkv");
+    session.end();
 }
 
 /// A source that changes at any time, and whose directories take a while.
@@ -204,25 +240,18 @@ fn reading_the_same_rows_again_takes_a_part_of_the_time_only() {
     session.end();
 }
 
-/// A remover whose calls end when the test says so.
+/// A remover whose plan ends when the test says so, and whose removal when it is stopped.
 struct GatedRemover {
     began: Sender<()>,
     gate: Receiver<()>,
     ended: Arc<AtomicBool>,
 }
 
-impl GatedRemover {
-    fn wait(&self) {
-        self.began.send(()).unwrap();
-        // Without an end of the test, it waits for ever, as on a server that does not answer.
-        let _ = self.gate.recv();
-        self.ended.store(true, Ordering::Relaxed);
-    }
-}
-
 impl Remover for GatedRemover {
     fn plan(&mut self, _removals: &[Removal], _stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
-        self.wait();
+        self.began.send(()).unwrap();
+        // As on a server that does not answer.
+        let _ = self.gate.recv();
         Ok(RemovalPlan::default())
     }
 
@@ -231,39 +260,47 @@ impl Remover for GatedRemover {
         _kind: RemovalKind,
         _removals: &[Removal],
         _progress: &mut dyn FnMut(RemovalProgress),
-        _stop: &Arc<AtomicBool>,
+        stop: &Arc<AtomicBool>,
     ) -> RemovalOutcome {
-        self.wait();
+        self.began.send(()).unwrap();
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(BUSY);
+        self.ended.store(true, Ordering::Relaxed);
         RemovalOutcome::default()
     }
 }
 
+fn gated() -> (Session, Receiver<()>, Sender<()>, Arc<AtomicBool>) {
+    let ((began, has_begun), (open, gate)) = (channel(), channel());
+    let ended = Arc::new(AtomicBool::new(false));
+    let remover = GatedRemover { began, gate, ended: ended.clone() };
+    let session = Session::start(Box::new(sample()), Some(Box::new(remover)), |_| ()).unwrap();
+    (session, has_begun, open, ended)
+}
+
 #[test]
-fn the_end_waits_for_a_removal_and_not_for_a_plan() {
-    for is_plan in [true, false] {
-        let ((began, has_begun), (open, gate)) = (channel(), channel());
-        let ended = Arc::new(AtomicBool::new(false));
-        let remover = GatedRemover { began, gate, ended: ended.clone() };
-        let session = Session::start(Box::new(sample()), Some(Box::new(remover)), |_| ()).unwrap();
-        let (sequence, removals) = (1, Vec::new());
-        session.perform(match is_plan {
-            true => Effect::Plan { sequence, removals },
-            false => Effect::Remove { sequence, kind: RemovalKind::Delete, removals },
-        });
-        has_begun.recv_timeout(LIMIT).unwrap();
-        let (send, is_over) = channel();
-        let thread = std::thread::spawn(move || {
-            session.end();
-            send.send(()).unwrap();
-        });
-        if is_plan {
-            is_over.recv_timeout(LIMIT).expect("the end does not wait for a plan");
-            assert!(!ended.load(Ordering::Relaxed));
-        }
-        open.send(()).unwrap();
-        thread.join().unwrap();
-        assert!(is_plan || ended.load(Ordering::Relaxed));
-    }
+fn the_end_waits_for_a_removal() {
+    let (session, has_begun, _open, ended) = gated();
+    session.perform(Effect::Remove { sequence: 1, kind: RemovalKind::Delete, removals: Vec::new() });
+    has_begun.recv_timeout(LIMIT).unwrap();
+    session.end();
+    assert!(ended.load(Ordering::Relaxed));
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_plan() {
+    let (session, has_begun, open, _ended) = gated();
+    session.perform(Effect::Plan { sequence: 1, removals: Vec::new() });
+    has_begun.recv_timeout(LIMIT).unwrap();
+    let (send, is_over) = channel();
+    std::thread::spawn(move || {
+        session.end();
+        send.send(()).unwrap();
+    });
+    is_over.recv_timeout(LIMIT).expect("the plan still waits");
+    open.send(()).unwrap();
 }
 
 #[test]
