@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fathom_io::FileType;
 
 use crate::filter::Filter;
-use crate::source::{Amount, Row};
+use crate::source::{Amount, Row, RowState};
 
 /// The column by which rows are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +141,9 @@ impl Arrangement {
 
 /// Returns the growth of a row. A new entry has grown by its size.
 fn growth(row: &Row, apparent: bool) -> i64 {
+    if row.growth.is_none() && row.state == RowState::Walking {
+        return 0;
+    }
     let select = |amount: &Amount<i64>| if apparent { amount.apparent } else { amount.allocated };
     let size = if apparent { row.amount.apparent } else { row.amount.allocated };
     row.growth.as_ref().map_or_else(|| i64::try_from(size).unwrap_or(i64::MAX), select)
@@ -184,6 +187,14 @@ mod tests {
             let arrangement = Arrangement { sort, ..Arrangement::default() };
             assert_eq!(names(&arrangement, &rows()), expected, "{sort:?}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_is_being_walked_has_not_grown_by_its_size() {
+        let mut rows = rows();
+        rows[2].state = RowState::Walking;
+        let arrangement = Arrangement { sort: SortKey::Growth, ..Arrangement::default() };
+        assert_eq!(names(&arrangement, &rows), ["a", "longer than 8", "z", "b"]);
     }
 
     #[test]

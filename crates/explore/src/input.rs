@@ -1,7 +1,9 @@
 //! Keys and other events, and the effects that the state asks for.
 
+use std::sync::Arc;
+
 use crate::arrange::Arrangement;
-use crate::listing::Listing;
+use crate::listing::{ListedRows, Listing};
 use crate::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress};
 use crate::source::{Place, Row, SourceError, SourceProgress, SumKey, SumRow};
 
@@ -71,6 +73,8 @@ pub enum QueryKind {
     Largest(Option<Place>),
     /// The sums of all files.
     Sums(SumKey),
+    /// Rows that are known, in another order.
+    Known(Arc<ListedRows>),
 }
 
 /// A query for the rows of a view. A newer query replaces an older one.
@@ -164,7 +168,12 @@ pub enum Answer {
     /// The progress of the source has changed.
     Progress(SourceProgress),
     /// Whether a directory is walked again.
-    Rescanned(bool),
+    Rescanned {
+        /// The directory.
+        place: Place,
+        /// Why it is not.
+        result: Result<(), SourceError>,
+    },
     /// The extent of a removal.
     Planned {
         /// The number of the removal.

@@ -1,6 +1,8 @@
 //! The rows of a view, in their order. The order is computed once, when the rows or the arrangement
 //! change; a frame only reads the part that it shows.
 
+use std::sync::Arc;
+
 use fathom_io::FileType;
 
 use crate::arrange::Arrangement;
@@ -20,6 +22,14 @@ enum Places {
     Each(Vec<Place>),
 }
 
+/// Rows that are shared by their listings in several orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedRows {
+    rows: Vec<Row>,
+    places: Places,
+    has_growth: bool,
+}
+
 /// Rows in their order.
 ///
 /// ```
@@ -36,14 +46,12 @@ enum Places {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Listing {
-    rows: Vec<Row>,
-    places: Places,
+    all: Arc<ListedRows>,
     arrangement: Arrangement,
     order: Vec<u32>,
     tiles: Vec<(usize, u64)>,
     size_max: u64,
     size_sum: u64,
-    has_growth: bool,
 }
 
 impl Listing {
@@ -68,31 +76,47 @@ impl Listing {
 
     fn new(rows: Vec<Row>, places: Places, arrangement: &Arrangement) -> Self {
         let has_growth = rows.iter().any(|row| row.growth.is_some());
+        Self::of_rows(Arc::new(ListedRows { rows, places, has_growth }), arrangement)
+    }
+
+    /// Creates a list of the rows of another one.
+    #[must_use]
+    pub fn of_rows(all: Arc<ListedRows>, arrangement: &Arrangement) -> Self {
         let mut listing = Self {
-            rows,
-            places,
+            all,
             arrangement: arrangement.clone(),
             order: Vec::new(),
             tiles: Vec::new(),
             size_max: 0,
             size_sum: 0,
-            has_growth,
         };
         listing.compute();
         listing
     }
 
+    /// Returns whether the rows are in this order.
+    #[must_use]
+    pub fn is_arranged(&self, arrangement: &Arrangement) -> bool {
+        self.arrangement.is_same(arrangement)
+    }
+
+    /// Returns all rows, also those that are not shown.
+    #[must_use]
+    pub fn all(&self) -> &Arc<ListedRows> {
+        &self.all
+    }
+
     /// Changes the arrangement. Does nothing if the order stays the same.
     pub fn arrange(&mut self, arrangement: &Arrangement) {
-        if !self.arrangement.is_same(arrangement) {
+        if !self.is_arranged(arrangement) {
             self.arrangement = arrangement.clone();
             self.compute();
         }
     }
 
     fn compute(&mut self) {
-        self.order = self.arrangement.order(&self.rows);
-        let size = |row: &u32| self.arrangement.size(&self.rows[*row as usize].amount);
+        self.order = self.arrangement.order(&self.all.rows);
+        let size = |row: &u32| self.arrangement.size(&self.all.rows[*row as usize].amount);
         self.size_max = self.order.iter().map(size).max().unwrap_or(0);
         self.size_sum = self.order.iter().map(size).fold(0, u64::saturating_add);
         let tile = |(position, row)| (position, size(row));
@@ -123,19 +147,19 @@ impl Listing {
     /// Returns the number of rows that the arrangement does not show.
     #[must_use]
     pub fn hidden(&self) -> usize {
-        self.rows.len() - self.order.len()
+        self.all.rows.len() - self.order.len()
     }
 
     /// Returns the row at a position of the order.
     #[must_use]
     pub fn row(&self, position: usize) -> Option<&Row> {
-        Some(&self.rows[*self.order.get(position)? as usize])
+        Some(&self.all.rows[*self.order.get(position)? as usize])
     }
 
     /// Returns the directory of the row at a position; `None` for a root.
     #[must_use]
     pub fn place(&self, position: usize) -> Option<&Place> {
-        match &self.places {
+        match &self.all.places {
             Places::Roots => None,
             Places::Directory(place) => Some(place),
             Places::Each(places) => places.get(*self.order.get(position)? as usize),
@@ -155,10 +179,14 @@ impl Listing {
     /// Returns the position of the row with this name, in this directory.
     #[must_use]
     pub fn position(&self, place: Option<&Place>, name: &[u8]) -> Option<usize> {
-        let is_it = |position: &usize| {
-            self.row(*position).is_some_and(|row| *row.name == *name) && self.place(*position) == place
+        let place_of = |row: usize| match &self.all.places {
+            Places::Roots => None,
+            Places::Directory(place) => Some(place),
+            Places::Each(places) => places.get(row),
         };
-        (0..self.len()).find(is_it)
+        let mut rows = self.all.rows.iter().enumerate();
+        let (row, _) = rows.find(|(at, row)| *row.name == *name && place_of(*at) == place)?;
+        self.order.iter().position(|at| *at as usize == row)
     }
 
     /// Returns the positions of the rows of a treemap with their sizes, the largest first.
@@ -188,13 +216,13 @@ impl Listing {
     /// Returns whether the growth of any row is known.
     #[must_use]
     pub fn has_growth(&self) -> bool {
-        self.has_growth
+        self.all.has_growth
     }
 
     /// Returns whether rows have a directory each.
     #[must_use]
     pub fn is_mixed(&self) -> bool {
-        matches!(self.places, Places::Each(_))
+        matches!(self.all.places, Places::Each(_))
     }
 }
 
@@ -217,6 +245,14 @@ impl Place {
         let (above, name) = slash
             .map_or((&b""[..], &self.below[..]), |slash| (&self.below[..slash], &self.below[slash + 1..]));
         Some((Place { root: self.root, below: above.to_vec() }, name))
+    }
+}
+
+impl ListedRows {
+    /// Returns the number of rows.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.rows.len()
     }
 }
 

@@ -70,11 +70,49 @@ impl Marks {
         if self.contains(place, row) { self.remove(place, row) } else { self.insert(place, row) }
     }
 
-    /// Removes the mark at a position of the order.
-    pub fn remove_at(&mut self, position: usize) {
-        if let Some(key) = self.0.keys().nth(position).cloned() {
-            self.0.remove(&key);
-        }
+    /// Returns the mark of the entry at a path.
+    #[must_use]
+    pub fn get(&self, path: &Place) -> Option<&Mark> {
+        self.0.get(&(path.root, path.below.clone()))
+    }
+
+    /// Removes the mark of the entry at a path.
+    pub fn remove_at(&mut self, path: &Place) {
+        self.0.remove(&(path.root, path.below.clone()));
+    }
+
+    /// Returns the path of the marked entry that is so many entries before or behind a path, or of
+    /// the first or the last one, if there are fewer. Takes no longer if more entries are marked.
+    #[must_use]
+    pub fn near(&self, path: &Place, steps: isize) -> Option<Place> {
+        let key = (path.root, path.below.clone());
+        let count = steps.unsigned_abs() + 1;
+        let (first, last) = (self.0.keys().next(), self.0.keys().next_back());
+        let found = if steps < 0 {
+            self.0.range(..=key).rev().take(count).last().map(|(key, _)| key).or(first)
+        } else {
+            self.0.range(key..).take(count).last().map(|(key, _)| key).or(last)
+        };
+        found.map(place_at)
+    }
+
+    /// Returns the path of the first and that of the last marked entry.
+    #[must_use]
+    pub fn ends(&self) -> Option<(Place, Place)> {
+        let (first, last) = (self.0.keys().next()?, self.0.keys().next_back()?);
+        Some((place_at(first), place_at(last)))
+    }
+
+    /// Returns at most `count` marked entries around a path, and the number of those before it.
+    #[must_use]
+    pub fn around(&self, path: &Place, count: usize) -> (Vec<&Mark>, usize) {
+        let key = (path.root, path.below.clone());
+        let before = self.0.range(..key.clone()).rev().take(count.saturating_sub(1));
+        let mut found: Vec<_> = before.map(|(_, mark)| mark).collect();
+        found.reverse();
+        let selected = found.len();
+        found.extend(self.0.range(key..).take(count - selected).map(|(_, mark)| mark));
+        (found, selected)
     }
 
     /// Removes the marks of entries that are gone, and of everything below them.
@@ -109,6 +147,10 @@ impl Marks {
 fn is_below(root: usize, path: &[u8], mut condition: impl FnMut(&(usize, Vec<u8>)) -> bool) -> bool {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     slashes.into_iter().any(|slash| condition(&(root, path[..slash].to_vec())))
+}
+
+fn place_at((root, below): &(usize, Vec<u8>)) -> Place {
+    Place { root: *root, below: below.clone() }
 }
 
 /// Returns the root and the path of an entry.
@@ -149,6 +191,34 @@ mod tests {
         }
         marks.remove_below(&[(place("a"), directory("b", 1, 0)), (place("a"), file("d", 1, 0))]);
         assert_eq!(marks.iter().map(|mark| &*mark.row.name).collect::<Vec<_>>(), [b"e"]);
+    }
+
+    #[test]
+    fn marks_are_found_from_a_path_on() {
+        let mut marks = Marks::default();
+        let any = place("m");
+        assert!(marks.near(&any, 0).is_none() && marks.ends().is_none());
+        for number in 0..10 {
+            marks.insert(&place(""), &file(&format!("f{number}"), 1, 0));
+        }
+        for (from, steps, expected) in [
+            ("f3", 0, "f3"),
+            ("f3", 1, "f4"),
+            ("f3", -1, "f2"),
+            ("f3", 10, "f9"),
+            ("f3", -10, "f0"),
+            ("f35", 0, "f4"),
+            ("z", 0, "f9"),
+            ("a", -1, "f0"),
+        ] {
+            assert_eq!(marks.near(&place(from), steps), Some(place(expected)), "{from} {steps}");
+        }
+        let names = |(found, selected): (Vec<&Mark>, usize)| {
+            (found.iter().map(|mark| mark.row.name[1]).collect::<Vec<_>>(), selected)
+        };
+        assert_eq!(names(marks.around(&place("f1"), 4)), (b"0123".to_vec(), 1));
+        assert_eq!(names(marks.around(&place("f7"), 4)), (b"4567".to_vec(), 3));
+        assert_eq!(names(marks.around(&place("f7"), 1)), (b"7".to_vec(), 0));
     }
 
     #[test]

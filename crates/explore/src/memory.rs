@@ -174,17 +174,20 @@ impl Source for MemorySource {
         self.calls.push(format!("pause {paused}"));
     }
 
-    fn rescan(&mut self, place: &Place) -> bool {
+    fn rescan(&mut self, place: &Place) -> Result<(), SourceError> {
         self.calls.push(format!("rescan {}", String::from_utf8_lossy(&place.below)));
         self.progress.version += 1;
-        self.rescans
+        let refused = || SourceError::Other("it is in memory".to_owned());
+        self.rescans.then_some(()).ok_or_else(refused)
     }
 
-    fn removed(&mut self, place: &Place, row: &Row) {
-        self.count(place.root, &place.below, row, u64::wrapping_sub);
-        let directories = &mut self.roots[place.root].directories;
-        directories.entry(place.below.clone()).or_default().retain(|other| other.name != row.name);
-        self.progress.version += 1;
+    fn removed(&mut self, gone: &[(Place, Row)]) {
+        for (place, row) in gone {
+            self.count(place.root, &place.below, row, u64::wrapping_sub);
+            let directories = &mut self.roots[place.root].directories;
+            directories.entry(place.below.clone()).or_default().retain(|other| other.name != row.name);
+            self.progress.version += 1;
+        }
     }
 
     fn largest(

@@ -56,6 +56,9 @@ pub struct RemovalProgress {
 pub struct RemovalOutcome {
     /// For each entry in the order of the request, whether it is gone with everything below it.
     pub removed: Vec<bool>,
+    /// The directories to which entries were moved, if they are in one of the trees: the path of
+    /// the root for the system, and the path below it.
+    pub trashes: Vec<(Vec<u8>, Vec<u8>)>,
     /// The totals.
     pub progress: RemovalProgress,
     /// The first failure: the path and the cause.

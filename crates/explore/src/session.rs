@@ -57,6 +57,8 @@ struct RemoverRequest {
 #[derive(Debug, Default)]
 struct RemoverRequests {
     next: Option<RemoverRequest>,
+    /// Whether the remover removes, so that the end of the session waits for it.
+    is_removing: bool,
     stop: Arc<AtomicBool>,
     ends: bool,
 }
@@ -143,7 +145,8 @@ impl Session {
         let deliver = session.deliver.clone();
         spawn("source", STACK_BYTES, 0, move || {
             let _watch = DeathWatch(deliver.clone());
-            SourceThread { source, mailbox, deliver, reported: None, cost: Duration::ZERO }.run();
+            let looked = Instant::now();
+            SourceThread { source, mailbox, deliver, reported: None, looked, cost: Duration::ZERO }.run();
         })?;
         if let Some(remover) = remover {
             let (mailbox, deliver) = (Arc::new(Mailbox::default()), session.deliver.clone());
@@ -198,18 +201,21 @@ impl Session {
         }
     }
 
-    /// Stops the walk and the removal. Waits for the removal, which ends with the entry that it
-    /// removes; not for the source, whose threads may be blocked in slow system calls.
+    /// Stops the walk and the removal. Waits for a removal, which ends with the entry that it
+    /// removes; not for the source or for a plan, which may be blocked in slow system calls.
     pub fn end(mut self) {
         self.stop_removal();
         self.source.change(|requests| {
             requests.cancelled.store(true, Ordering::Relaxed);
             requests.ends = true;
         });
-        if let Some(remover) = &self.remover {
-            remover.change(|requests| requests.ends = true);
-        }
-        if let Some(thread) = self.remover_thread.take() {
+        let is_removing = self.remover.as_ref().is_some_and(|remover| {
+            remover.change(|requests| {
+                (requests.next, requests.ends) = (None, true);
+                requests.is_removing
+            })
+        });
+        if let Some(thread) = self.remover_thread.take_if(|_| is_removing) {
             // A panic was delivered as `Answer::Died`.
             let _ = thread.join();
         }
@@ -234,6 +240,8 @@ struct SourceThread {
     deliver: Deliver,
     /// The progress that was delivered last.
     reported: Option<SourceProgress>,
+    /// The time of the last look at a progress.
+    looked: Instant,
     /// The time that the last query took.
     cost: Duration,
 }
@@ -248,10 +256,14 @@ impl SourceThread {
             if requests.ends {
                 return self.source.stop();
             }
-            for place in requests.rescans {
-                (self.deliver)(Answer::Rescanned(self.source.rescan(&place)));
+            // A directory that is walked again has no sums of what was removed before.
+            if !requests.removed.is_empty() {
+                self.source.removed(&requests.removed);
             }
-            requests.removed.iter().for_each(|(place, row)| self.source.removed(place, row));
+            for place in requests.rescans {
+                let result = self.source.rescan(&place);
+                (self.deliver)(Answer::Rescanned { place, result });
+            }
             if let Some(query) = requests.query {
                 self.answer(&query, &requests.cancelled);
             }
@@ -261,9 +273,9 @@ impl SourceThread {
 
     /// Waits for requests, or until it is time to look at the progress.
     fn next(&mut self) -> SourceRequests {
-        let is_over = self.reported.is_some_and(|progress| progress.finished);
-        // An expensive query is not made again at once only because the sums have grown.
-        let tick = (!is_over).then_some(TICK.max(self.cost * (REFRESH_SHARE - 1)));
+        let progress = self.source.progress();
+        let is_over = progress.finished && self.reported == Some(progress);
+        let tick = (!is_over).then(|| self.next_look().saturating_duration_since(Instant::now()));
         self.mailbox.wait(tick, SourceRequests::are_waiting, |requests| {
             // A flag for each query: the one that is replaced must not cancel its successor.
             let cancelled: Arc<AtomicBool> = Arc::default();
@@ -273,8 +285,21 @@ impl SourceThread {
         })
     }
 
+    /// Returns the time of the next look at the progress. A progress makes the state read the rows
+    /// again, which is to take only a part of the time while a tree is walked.
+    fn next_look(&self) -> Instant {
+        self.looked + TICK.max(self.cost * REFRESH_SHARE)
+    }
+
+    /// Delivers the progress, if it has changed, and if it is time or nothing is walked any more.
     fn report(&mut self) {
-        let progress = self.source.progress();
+        let (progress, now) = (self.source.progress(), Instant::now());
+        if !progress.finished && self.reported.is_some() {
+            if now < self.next_look() {
+                return;
+            }
+            self.looked = now;
+        }
         if self.reported != Some(progress) {
             self.reported = Some(progress);
             (self.deliver)(Answer::Progress(progress));
@@ -304,6 +329,7 @@ impl SourceThread {
             QueryKind::Largest(place) => {
                 Found::Listing(Listing::of_files(self.largest(place.as_ref(), cancelled)?, arrangement))
             }
+            QueryKind::Known(rows) => Found::Listing(Listing::of_rows(rows.clone(), arrangement)),
             QueryKind::Sums(key) => Found::Sums(self.source.sums(*key, cancelled)?),
         })
     }
@@ -319,7 +345,12 @@ impl SourceThread {
         }
         let mut all = Vec::new();
         for root in 0..self.source.roots().len() {
-            all.extend(self.source.largest(&Place { root, below: Vec::new() }, LARGEST, cancelled)?);
+            match self.source.largest(&Place { root, below: Vec::new() }, LARGEST, cancelled) {
+                Err(SourceError::Cancelled) => return Err(SourceError::Cancelled),
+                // A root that is missing or no directory is left out of the list.
+                Err(_) => continue,
+                Ok(files) => all.extend(files),
+            }
             all.sort_by_key(|file| u64::MAX - file.row.amount.allocated);
             all.truncate(LARGEST);
         }
@@ -330,16 +361,21 @@ impl SourceThread {
 fn run_remover(mut remover: Box<dyn Remover>, mailbox: &Mailbox<RemoverRequests>, deliver: &Deliver) {
     loop {
         let is_ready = |requests: &RemoverRequests| requests.next.is_some() || requests.ends;
-        let (request, stop) =
-            mailbox.wait(None, is_ready, |requests| (requests.next.take(), requests.stop.clone()));
+        let (request, stop) = mailbox.wait(None, is_ready, |requests| {
+            let next = requests.next.take();
+            requests.is_removing = next.as_ref().is_some_and(|next| next.kind.is_some());
+            (next, requests.stop.clone())
+        });
         let Some(RemoverRequest { sequence, kind, removals }) = request else { return };
-        deliver(match kind {
+        let answer = match kind {
             None => Answer::Planned { sequence, result: remover.plan(&removals, &stop) },
             Some(kind) => {
                 let mut tell = throttled(deliver.clone());
                 Answer::RemovalEnded { sequence, outcome: remover.remove(kind, &removals, &mut tell, &stop) }
             }
-        });
+        };
+        mailbox.change(|requests| requests.is_removing = false);
+        deliver(answer);
     }
 }
 

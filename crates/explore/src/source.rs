@@ -7,7 +7,7 @@ use fathom_io::{Errno, FileType};
 use fathom_remove::Identity;
 
 /// A directory of a source: one of its roots, and a path below it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The index of the root, in the order of the operands.
     pub root: usize,
@@ -61,7 +61,8 @@ pub struct Row {
     pub amount: Amount<u64>,
     /// The newest modification of the entry or of anything below it, in seconds since 1970.
     pub newest_mtime_s: i64,
-    /// The growth since the earlier inventory. `None` without one, or if the entry is new there.
+    /// The growth since the earlier inventory. `None` without one, if the entry is new there, or
+    /// while it is [being walked](RowState::Walking), when its sums say nothing about it.
     pub growth: Option<Amount<i64>>,
     /// How much is known.
     pub state: RowState,
@@ -143,12 +144,14 @@ pub trait Source: Send {
     /// Pauses the walk, or continues it.
     fn pause(&mut self, paused: bool);
 
-    /// Walks a directory again, with everything below it. Returns false if the source cannot do
-    /// that (an inventory).
-    fn rescan(&mut self, place: &Place) -> bool;
+    /// Walks a directory again, with everything below it.
+    ///
+    /// # Errors
+    /// If the directory cannot be reached, or if the source cannot do that (an inventory).
+    fn rescan(&mut self, place: &Place) -> Result<(), SourceError>;
 
-    /// Takes an entry out of all sums, after it was deleted.
-    fn removed(&mut self, place: &Place, row: &Row);
+    /// Takes entries out of all sums, after they were deleted.
+    fn removed(&mut self, gone: &[(Place, Row)]);
 
     /// Returns the largest files below `place`, largest first.
     ///

@@ -64,14 +64,15 @@ mod tests {
         for version in 0..10_000 {
             inbox.push(Answer::Progress(SourceProgress { version, ..SourceProgress::default() }));
         }
-        inbox.push(Answer::Rescanned(true));
-        inbox.push(Answer::Rescanned(false));
+        for text in [&b"one"[..], b"two"] {
+            inbox.push(Answer::Message(text.to_vec()));
+        }
         drain(&reader);
         let answers = inbox.take();
-        assert!(
-            matches!(&answers[..], [Answer::Progress(progress), Answer::Rescanned(true), Answer::Rescanned(false)]
-                if progress.version == 9999)
-        );
+        let [Answer::Progress(progress), Answer::Message(one), Answer::Message(two)] = &answers[..] else {
+            panic!("{answers:?}");
+        };
+        assert_eq!((progress.version, &one[..], &two[..]), (9999, &b"one"[..], &b"two"[..]));
         assert!(inbox.take().is_empty());
         let mut byte = [0];
         assert_eq!((&reader).read(&mut byte).unwrap_err().kind(), io::ErrorKind::WouldBlock);

@@ -112,10 +112,15 @@ impl Remover for TreeRemover {
         if let Some(error) = refused {
             watch.keep_log_failure(&error);
         }
+        let trash_home = match &action {
+            RemovalAction::Trash(options) => Some(options.home.clone()),
+            _ => None,
+        };
         let ended = self.run(action, removals, &watch, progress, stop);
         let error = ended.err().map(|error| error.to_string().into_bytes());
         RemovalOutcome {
             removed: removals.iter().map(is_gone).collect(),
+            trashes: trash_home.map(|home| trashes(removals, home.as_deref())).unwrap_or_default(),
             progress: watch.progress(),
             first_failure: error.or_else(|| watch.take_failure()),
         }
@@ -133,6 +138,31 @@ fn is_gone(removal: &Removal) -> bool {
         Ok(meta) => (meta.dev(), meta.ino()) != (removal.identity.dev, removal.identity.ino),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// Returns the trashes in the trees of these entries: of the user, and at the tops of the mounts of
+/// the trees. Each is the path of a root, and the path below it.
+fn trashes(removals: &[Removal], home: Option<&Path>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut roots: Vec<_> = removals.iter().map(|removal| (&removal.root, removal.identity.dev)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let mut found = Vec::new();
+    for (root, dev) in roots {
+        let Ok(top) = as_path(root).canonicalize() else { continue };
+        let is_on = |path: &Path| path.metadata().is_ok_and(|meta| meta.dev() == dev);
+        let mount = top.ancestors().take_while(|above| is_on(above)).last();
+        let uid = rustix::process::geteuid().as_raw();
+        let at_mount = mount.into_iter().flat_map(|mount| {
+            [mount.join(".Trash").join(uid.to_string()), mount.join(format!(".Trash-{uid}"))]
+        });
+        let home = home.and_then(|home| home.canonicalize().ok());
+        let inside = home.into_iter().chain(at_mount).filter(|trash| is_on(trash)).filter_map(|trash| {
+            let below = trash.strip_prefix(&top).ok()?.as_os_str().as_bytes().to_vec();
+            (!below.is_empty()).then(|| (root.clone(), below))
+        });
+        found.extend(inside);
+    }
+    found
 }
 
 fn as_path(bytes: &[u8]) -> &Path {
@@ -198,5 +228,31 @@ impl Observer for RemovalWatch {
         self.failures.fetch_add(1, Ordering::Relaxed);
         let message = failure_message(failure, self.charset);
         self.first_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trash_inside_the_tree_is_found() {
+        let temp = tempfile::tempdir().unwrap();
+        let (root, home) = (temp.path().join("root"), temp.path().join("root/data/Trash"));
+        std::fs::create_dir_all(&home).unwrap();
+        let dev = root.metadata().unwrap().dev();
+        let removal = |dev| Removal {
+            root: root.as_os_str().as_bytes().to_vec(),
+            below: b"f".to_vec(),
+            identity: fathom_remove::Identity { dev, ino: 1 },
+            is_directory: false,
+        };
+        let found = [(removal(dev).root, b"data/Trash".to_vec())];
+        assert_eq!(trashes(&[removal(dev), removal(dev)], Some(&home)), found);
+        assert_eq!(trashes(&[removal(dev + 1)], Some(&home)), [], "it is for another filesystem");
+        let outside = temp.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        assert_eq!(trashes(&[removal(dev)], Some(&outside)), []);
+        assert_eq!(trashes(&[removal(dev)], None), []);
     }
 }

@@ -9,6 +9,7 @@ use crate::source::{Place, Row};
 
 const REMOTE: &[u8] = b"this tree is not on this machine";
 const READ_ONLY: &[u8] = b"not with --read-only";
+const NO_NAME: &[u8] = b"an entry has no valid name";
 const NO_ENTRY: &[u8] = b"there is no entry here";
 
 impl State {
@@ -45,15 +46,28 @@ impl State {
         place.cloned().zip(self.current().cloned()).into_iter().collect()
     }
 
+    /// Returns the [targets](Self::targets) of an action that removes; says why if there are none.
+    fn valid_targets(&mut self) -> Option<Vec<(Place, Row)>> {
+        let targets = self.targets();
+        // An inventory may name anything. No directory has such an entry.
+        let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
+        if targets.is_empty() {
+            self.say(NO_ENTRY);
+            return None;
+        }
+        if !targets.iter().all(|(_, row)| is_name(&row.name)) {
+            self.say(NO_NAME);
+            return None;
+        }
+        Some(targets)
+    }
+
     /// Begins a removal: asks how much it would remove.
     pub(super) fn remove(&mut self, kind: RemovalKind) {
         if self.settings.is_read_only {
             return self.say(READ_ONLY);
         }
-        let targets = self.targets();
-        if targets.is_empty() {
-            return self.say(NO_ENTRY);
-        }
+        let Some(targets) = self.valid_targets() else { return };
         let removal = |(place, row): &(Place, Row)| {
             Some(Removal {
                 root: self.local.get(place.root)?.clone()?,
@@ -75,16 +89,14 @@ impl State {
     pub(super) fn ask_for_script(&mut self) {
         if self.settings.is_read_only {
             self.say(READ_ONLY);
-        } else if self.targets().is_empty() {
-            self.say(NO_ENTRY);
         } else {
+            let Some(targets) = self.valid_targets() else { return };
             let text = "remove.sh".to_owned();
-            self.overlay = Some(Overlay::Prompt(Prompt { kind: PromptKind::Script, text }));
+            self.overlay = Some(Overlay::Prompt(Prompt { kind: PromptKind::Script { targets }, text }));
         }
     }
 
-    pub(super) fn write_script(&mut self, path: &str) {
-        let targets = self.targets();
+    pub(super) fn write_script(&mut self, path: &str, targets: &[(Place, Row)]) {
         let path_of = |(place, row): &(Place, Row)| (row.identity, self.path(&place.child(&row.name)));
         let paths: Vec<_> = targets.iter().map(path_of).collect();
         let text = crate::script::removal(paths.iter().map(|(identity, path)| (*identity, &path[..])));

@@ -1,11 +1,14 @@
 //! The answers of the source and of the remover.
 
 use super::overlay::RunStep;
-use super::{Overlay, State};
+use super::{Overlay, State, View};
 use crate::input::{Answer, Effect, Found};
-use crate::listing::Listing;
+use crate::listing::{Listing, can_enter};
 use crate::remover::RemovalOutcome;
-use crate::source::{Place, SourceError};
+use crate::source::{Place, Row, SourceError};
+
+/// Most directories that are walked again after a removal that failed in part.
+const WALKS_MAX: usize = 8;
 
 impl State {
     /// Handles an answer.
@@ -14,12 +17,18 @@ impl State {
             Answer::Found { sequence, result } => self.take_found(sequence, result),
             Answer::Progress(progress) => {
                 self.progress = progress;
+                // The next walk is not to begin with a pause of which the screen shows nothing.
+                if progress.finished && std::mem::take(&mut self.is_paused) {
+                    self.effects.push(Effect::Pause(false));
+                }
                 if progress.version != self.version {
                     self.refresh();
                 }
             }
-            Answer::Rescanned(true) => self.refresh(),
-            Answer::Rescanned(false) => self.say(b"an inventory cannot be read again: scan the tree"),
+            Answer::Rescanned { result: Ok(()), .. } => self.refresh(),
+            // The message about a removal, which asks for walks as well, stays.
+            Answer::Rescanned { .. } if self.message.is_some() => {}
+            Answer::Rescanned { place, result: Err(error) } => self.fail(&error, Some(&place)),
             Answer::Planned { sequence, result } => self.take_plan(sequence, result),
             Answer::Removing(progress) => {
                 if let Some(Overlay::Removal(run)) = &mut self.overlay
@@ -38,12 +47,15 @@ impl State {
         let Some(pending) = self.pending.take_if(|pending| pending.sequence == sequence) else { return };
         let found = match result {
             Ok(found) => found,
-            Err(error) => return self.fail(&error, pending.place.as_ref()),
+            Err(error) => {
+                self.fail(&error, pending.place.as_ref());
+                return self.show_roots(&pending);
+            }
         };
         let place = match found {
             Found::Roots { rows, local } => {
                 (self.roots, self.local) = (rows, local);
-                if self.roots.len() == 1 {
+                if self.roots.len() == 1 && !pending.is_refresh {
                     let root = Place { root: 0, below: Vec::new() };
                     return self.request(pending.view, Some(root), pending.select, false);
                 }
@@ -73,8 +85,7 @@ impl State {
 
     /// Shows other rows, and moves the cursor to the row that the query names. When the same rows
     /// are read again, the cursor stays on its row, but at the top it stays at the top.
-    fn install(&mut self, mut listing: Listing, pending: &super::PendingQuery) {
-        listing.arrange(&self.arrangement);
+    fn install(&mut self, listing: Listing, pending: &super::PendingQuery) {
         let current = self.current_name().filter(|_| pending.is_refresh && self.cursor > 0);
         let wanted = pending.select.clone().map(|name| (pending.place.clone(), name)).or(current);
         let position = wanted.and_then(|(place, name)| listing.position(place.as_ref(), &name));
@@ -84,6 +95,14 @@ impl State {
             None => 0,
         };
         self.listing = Some(listing);
+    }
+
+    /// Shows the roots if there is nothing else to show: the only root is a file or unreadable.
+    fn show_roots(&mut self, pending: &super::PendingQuery) {
+        if self.listing.is_none() && !self.roots.is_empty() {
+            self.install(Listing::of_roots(self.roots.clone(), &self.arrangement), pending);
+            (self.view, self.place, self.version) = (View::Tree, None, pending.version);
+        }
     }
 
     fn fail(&mut self, error: &SourceError, place: Option<&Place>) {
@@ -115,13 +134,38 @@ impl State {
         }
     }
 
+    /// Asks for new walks of directories of which something may be gone; if there are many, of
+    /// their roots.
+    fn walk_again(&mut self, left: &[(Place, Row)]) {
+        let directories = left.iter().filter(|(_, row)| can_enter(row));
+        let mut places: Vec<Place> = directories.map(|(place, row)| place.child(&row.name)).collect();
+        if places.len() > WALKS_MAX {
+            places.iter_mut().for_each(|place| place.below.clear());
+            places.sort_unstable();
+            places.dedup();
+        }
+        self.effects.extend(places.into_iter().map(Effect::Rescan));
+    }
+
+    /// Asks for new walks of directories that have got entries.
+    fn walk_trashes(&mut self, trashes: &[(Vec<u8>, Vec<u8>)]) {
+        for (root, below) in trashes {
+            let is_it = |local: &Option<Vec<u8>>| local.as_ref() == Some(root);
+            let place = self.local.iter().position(is_it).map(|root| Place { root, below: below.clone() });
+            self.effects.extend(place.map(Effect::Rescan));
+        }
+    }
+
     /// Takes what is gone out of the marks and the rows.
     fn take_outcome(&mut self, sequence: u64, outcome: &RemovalOutcome) {
         let is_it =
             |overlay: &mut Overlay| matches!(overlay, Overlay::Removal(run) if run.sequence == sequence);
         let Some(Overlay::Removal(run)) = self.overlay.take_if(is_it) else { return };
-        let targets = run.targets.into_iter().zip(&outcome.removed);
-        let gone: Vec<_> = targets.filter(|(_, removed)| **removed).map(|(target, _)| target).collect();
+        let is_removed = |index: usize| outcome.removed.get(index) == Some(&true);
+        let (mut gone, mut left) = (Vec::new(), Vec::new());
+        for (index, target) in run.targets.into_iter().enumerate() {
+            if is_removed(index) { gone.push(target) } else { left.push(target) }
+        }
         self.marks.remove_below(&gone);
         let progress = outcome.progress;
         let mut message = format!("entries removed: {}", progress.entries).into_bytes();
@@ -134,6 +178,10 @@ impl State {
         self.message = Some(message);
         if !gone.is_empty() {
             self.effects.push(Effect::Removed(gone));
+        }
+        if progress.entries > 0 {
+            self.walk_again(&left);
+            self.walk_trashes(&outcome.trashes);
         }
         self.pending = None;
         self.refresh();

@@ -53,7 +53,10 @@ impl State {
             Key::Char(letter) => self.press_letter(letter),
             Key::Right | Key::Enter => self.enter(),
             Key::Left | Key::Backspace => self.leave(),
-            Key::Tab => self.overlay = Some(Overlay::Marks { cursor: 0 }),
+            Key::Tab => {
+                let cursor = self.marks.ends().map(|(first, _)| first);
+                self.overlay = Some(Overlay::Marks { cursor });
+            }
             Key::Escape if self.pending.as_ref().is_some_and(|pending| !pending.is_refresh) => {
                 self.pending = None;
             }
@@ -202,15 +205,11 @@ impl State {
         });
     }
 
-    /// Changes the arrangement. The cursor stays on its row, if that is still shown.
+    /// Changes the arrangement.
     pub(super) fn arrange(&mut self, change: impl FnOnce(&mut Self)) {
-        let current = self.current_name();
         change(self);
         self.sort_sums();
-        if let Some(listing) = &mut self.listing {
-            listing.arrange(&self.arrangement);
-        }
-        self.select(current);
+        self.arrange_rows();
     }
 
     /// Returns the directory and the name of the row under the cursor.

@@ -20,6 +20,9 @@ pub use self::keys::KEYS;
 pub use self::overlay::{Confirmation, Overlay, RemovalRun};
 pub use self::prompt::{Prompt, PromptKind};
 
+/// Most rows that are sorted and filtered at once, which takes a few milliseconds.
+const ROWS_AT_ONCE: usize = 10_000;
+
 /// The settings of a session, which do not change.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -119,8 +122,10 @@ struct PendingQuery {
     place: Option<Place>,
     /// The name to which the cursor goes.
     select: Option<Vec<u8>>,
-    /// Whether the rows are those that are shown already, read again.
+    /// Whether the rows are those that are shown already, read again or in another order.
     is_refresh: bool,
+    /// Their order.
+    arrangement: Arrangement,
     /// The version of the sums when the query was made.
     version: u64,
 }
@@ -209,6 +214,7 @@ impl State {
             Event::Resize(columns, lines) => self.size = (columns, lines),
             Event::Answer(answer) => self.take_answer(answer),
         }
+        self.arrange_rows();
         self.keep_cursor_visible();
         std::mem::take(&mut self.effects)
     }
@@ -313,10 +319,48 @@ impl State {
             (View::Tree | View::Treemap, Some(place)) => QueryKind::Directory(place.clone()),
             (view, _) => view.sums().map_or(QueryKind::Roots, QueryKind::Sums),
         };
-        let (sequence, version) = (self.sequence, self.progress.version);
-        self.pending = Some(PendingQuery { sequence, view, place, select, is_refresh, version });
+        let (version, arrangement) = (self.progress.version, self.arrangement.clone());
+        let sequence = self.sequence;
+        self.pending = Some(PendingQuery { sequence, view, place, select, is_refresh, arrangement, version });
+        self.query(kind);
+    }
+
+    fn query(&mut self, kind: QueryKind) {
         let arrangement = self.arrangement.clone();
-        self.effects.push(Effect::Query(Query { sequence, kind, arrangement }));
+        self.effects.push(Effect::Query(Query { sequence: self.sequence, kind, arrangement }));
+    }
+
+    /// Brings the rows into their order: at once if there are few of them, or else by a query. The
+    /// cursor stays on its row, if that is still shown.
+    fn arrange_rows(&mut self) {
+        let current = self.current_name();
+        let is_shown = self.view.sums().is_none();
+        let Some(listing) = self.listing.as_mut().filter(|_| is_shown) else { return };
+        if listing.is_arranged(&self.arrangement) {
+            return;
+        }
+        if listing.all().count() <= ROWS_AT_ONCE {
+            listing.arrange(&self.arrangement);
+            return self.select(current);
+        }
+        // Rows that are awaited have the order, or are brought into it when they are there.
+        let comes =
+            |pending: &PendingQuery| !pending.is_refresh || pending.arrangement.is_same(&self.arrangement);
+        if self.pending.as_ref().is_some_and(comes) {
+            return;
+        }
+        let rows = listing.all().clone();
+        self.sequence += 1;
+        self.pending = Some(PendingQuery {
+            sequence: self.sequence,
+            view: self.view,
+            place: self.place.clone(),
+            select: None,
+            is_refresh: true,
+            arrangement: self.arrangement.clone(),
+            version: self.version,
+        });
+        self.query(QueryKind::Known(rows));
     }
 
     /// Asks for the rows that are shown once more.

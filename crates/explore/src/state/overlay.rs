@@ -19,8 +19,8 @@ pub enum Overlay {
     Info,
     /// The marked entries.
     Marks {
-        /// The position of the cursor.
-        cursor: usize,
+        /// The path of the entry under the cursor; `None` if nothing is marked.
+        cursor: Option<Place>,
     },
     /// A line of text is being typed.
     Prompt(Prompt),
@@ -171,20 +171,24 @@ impl State {
         self.overlay = Some(Overlay::Info);
     }
 
-    fn press_in_marks(&mut self, cursor: usize, key: Key) {
+    fn press_in_marks(&mut self, cursor: Option<Place>, key: Key) {
         if key == Key::Enter {
-            let mark = self.marks.iter().nth(cursor);
+            let mark = cursor.and_then(|cursor| self.marks.get(&cursor));
             if let Some((place, name)) = mark.map(|mark| (mark.place.clone(), mark.row.name.to_vec())) {
                 self.request(super::View::Tree, Some(place), Some(name), false);
             }
             return;
         }
-        match key {
-            Key::Char(' ') => self.marks.remove_at(cursor),
-            Key::Char('-') => self.marks = Marks::default(),
+        match (key, &cursor) {
+            (Key::Char(' '), Some(cursor)) => self.marks.remove_at(cursor),
+            (Key::Char('-'), _) => self.marks = Marks::default(),
             _ => {}
         }
-        let cursor = moved(cursor, key, self.marks.len().saturating_sub(1));
+        let cursor = match key {
+            Key::Home => self.marks.ends().map(|(first, _)| first),
+            Key::End => self.marks.ends().map(|(_, last)| last),
+            _ => cursor.and_then(|cursor| self.marks.near(&cursor, steps(key))),
+        };
         self.overlay = Some(Overlay::Marks { cursor });
     }
 }
@@ -192,13 +196,20 @@ impl State {
 /// Returns the line to which a key moves.
 fn moved(line: usize, key: Key, last: usize) -> usize {
     let line = match key {
-        Key::Up | Key::Char('k') | Key::WheelUp => line.saturating_sub(1),
-        Key::Down | Key::Char('j') | Key::WheelDown => line + 1,
-        Key::PageUp => line.saturating_sub(10),
-        Key::PageDown => line + 10,
         Key::Home => 0,
         Key::End => last,
-        _ => line,
+        key => line.saturating_add_signed(steps(key)),
     };
     line.min(last)
+}
+
+/// Returns the number of lines by which a key moves.
+fn steps(key: Key) -> isize {
+    match key {
+        Key::Up | Key::Char('k') | Key::WheelUp => -1,
+        Key::Down | Key::Char('j') | Key::WheelDown => 1,
+        Key::PageUp => -10,
+        Key::PageDown => 10,
+        _ => 0,
+    }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{Overlay, State, View};
 use crate::filter::Filter;
 use crate::input::Key;
-use crate::source::Place;
+use crate::source::{Place, Row};
 
 /// The maximum number of characters in a line.
 const CHARS_MAX: usize = 1000;
 
 /// The purpose of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptKind {
     /// The filter of the rows.
     Filter,
@@ -21,7 +21,10 @@ pub enum PromptKind {
         from: usize,
     },
     /// The name of a script.
-    Script,
+    Script {
+        /// The entries that it removes.
+        targets: Vec<(Place, Row)>,
+    },
 }
 
 /// A line that is being typed.
@@ -58,7 +61,7 @@ impl State {
                     self.go_to(prompt.text.as_bytes());
                 }
             }
-            PromptKind::Script => self.write_script(&prompt.text),
+            PromptKind::Script { targets } => self.write_script(&prompt.text, &targets),
         }
     }
 

@@ -5,8 +5,9 @@ use ratatui::style::Style;
 
 use super::canvas::{BOLD, Canvas, REVERSED};
 use super::{table, text};
+use crate::marks::Mark;
 use crate::remover::{RemovalKind, RemovalPlan};
-use crate::source::Row;
+use crate::source::{Place, Row};
 use crate::state::{Confirmation, KEYS, Overlay, RemovalRun, State};
 
 /// The cells of the keys in the help.
@@ -22,7 +23,7 @@ pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
                 window("information", &info(state, row), None, canvas, screen);
             }
         }
-        Some(Overlay::Marks { cursor }) => marks(state, *cursor, canvas, screen),
+        Some(Overlay::Marks { cursor }) => marks(state, cursor.as_ref(), canvas, screen),
         Some(Overlay::Removal(run)) => {
             let title = match run.kind() {
                 RemovalKind::Delete => "delete",
@@ -93,28 +94,26 @@ fn info(state: &State, row: &Row) -> Vec<String> {
     lines
 }
 
-fn marks(state: &State, cursor: usize, canvas: &mut Canvas<'_>, screen: Rect) {
+fn marks(state: &State, cursor: Option<&Place>, canvas: &mut Canvas<'_>, screen: Rect) {
     let height = usize::from(screen.height.saturating_sub(4)).max(1);
-    let offset = (cursor + 1).saturating_sub(height);
-    let line = |mark: &crate::marks::Mark| {
+    let (found, selected) = cursor.map_or_else(Default::default, |cursor| state.marks.around(cursor, height));
+    let line = |mark: &Mark| {
         let path = state.shown_path(&mark.place.child(&mark.row.name));
         let size = text::size(state.arrangement.size(&mark.row.amount));
         format!("{size:>7} {}", text::name(&path, canvas.charset))
     };
-    let mut lines: Vec<String> = state.marks.iter().skip(offset).take(height).map(line).collect();
+    let mut lines: Vec<String> = found.into_iter().map(line).collect();
     if lines.is_empty() {
         lines.push("Nothing is marked: Space marks an entry.".to_owned());
     }
     let title = format!("{} marked", state.marks.len());
-    window(&title, &lines, Some(cursor - offset), canvas, screen);
+    window(&title, &lines, Some(selected), canvas, screen);
 }
 
 fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
     let charset = state.settings.context.charset;
     let (first, count) = run.targets();
-    let name = |(place, row): &(crate::source::Place, Row)| {
-        text::name(&state.shown_path(&place.child(&row.name)), charset)
-    };
+    let name = |(place, row): &(Place, Row)| text::name(&state.shown_path(&place.child(&row.name)), charset);
     let mut lines: Vec<String> = first.iter().map(name).collect();
     if count > first.len() {
         lines.push(format!("and {} more", count - first.len()));

@@ -6,12 +6,19 @@ use ratatui::style::Style;
 use super::canvas::{Canvas, Cut, REVERSED};
 use super::text;
 use crate::arrange::SortKey;
+use crate::source::Place;
 use crate::state::{Overlay, Prompt, PromptKind, State};
 
 /// Draws the path of the directory, and the view.
 pub(super) fn header(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
     let charset = canvas.charset;
-    let path = match &state.place {
+    let roots = || Place { root: 0, below: Vec::new() };
+    let place = match (state.view.sums(), state.roots.len()) {
+        (None, _) => state.place.clone(),
+        // Sums are those of all roots.
+        (Some(_), count) => (count == 1).then(roots),
+    };
+    let path = match &place {
         Some(place) => text::name(&state.shown_path(place), charset),
         None if state.roots.is_empty() => "fathom explore".to_owned(),
         None => format!("{} trees", state.roots.len()),
@@ -45,7 +52,7 @@ fn prompt_title(prompt: &Prompt) -> &'static str {
     match prompt.kind {
         PromptKind::Filter => "filter: ",
         PromptKind::Find { .. } => "find: ",
-        PromptKind::Script => "write the script to: ",
+        PromptKind::Script { .. } => "write the script to: ",
     }
 }
 

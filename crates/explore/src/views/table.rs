@@ -173,9 +173,14 @@ fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16),
     let color = match grown {
         Some(..0) => Color::Green,
         Some(0) => Color::Reset,
+        None if row.state == RowState::Walking => Color::Reset,
         Some(_) | None => Color::Red,
     };
-    let text = grown.map_or_else(|| "new".to_owned(), text::growth);
+    let text = match grown {
+        Some(grown) => text::growth(grown),
+        None if row.state == RowState::Walking => "?".to_owned(),
+        None => "new".to_owned(),
+    };
     canvas.put_right(x, y, room, &text, canvas.color(color));
 }
 

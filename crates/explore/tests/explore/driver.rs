@@ -47,7 +47,12 @@ impl Remover for FakeRemover {
         let failures = removed.len() as u64 - entries;
         progress(RemovalProgress { entries, failures: 0 });
         let first_failure = (failures > 0).then(|| b"'keep': Permission denied".to_vec());
-        RemovalOutcome { removed, progress: RemovalProgress { entries, failures }, first_failure }
+        let progress = RemovalProgress { entries, failures };
+        let trashes = match kind {
+            RemovalKind::Delete => Vec::new(),
+            RemovalKind::Trash => vec![(b"/data".to_vec(), b".Trash-0".to_vec())],
+        };
+        RemovalOutcome { removed, trashes, progress, first_failure }
     }
 }
 
@@ -78,6 +83,7 @@ pub(crate) fn find(source: &mut MemorySource, query: &Query) -> Answer {
             let files = source.largest(&place, 1000, &never);
             files.map(|files| Found::Listing(Listing::of_files(files, &query.arrangement)))
         }
+        QueryKind::Known(rows) => Ok(Found::Listing(Listing::of_rows(rows.clone(), &query.arrangement))),
         QueryKind::Sums(key) => source.sums(*key, &never).map(Found::Sums),
     };
     Answer::Found { sequence: query.sequence, result }
@@ -111,9 +117,12 @@ impl Driver {
                     self.source.pause(paused);
                     continue;
                 }
-                Effect::Rescan(place) => Answer::Rescanned(self.source.rescan(&place)),
+                Effect::Rescan(place) => {
+                    let result = self.source.rescan(&place);
+                    Answer::Rescanned { place, result }
+                }
                 Effect::Removed(rows) => {
-                    rows.iter().for_each(|(place, row)| self.source.removed(place, row));
+                    self.source.removed(&rows);
                     Answer::Progress(self.source.progress())
                 }
                 Effect::Plan { sequence, removals } => {

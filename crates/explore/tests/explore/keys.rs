@@ -1,11 +1,11 @@
 //! Each key, and what must not change by it.
 
-use fathom_explore::input::{Answer, Effect, Event, Key};
+use fathom_explore::input::{Answer, Effect, Event, Key, QueryKind};
 use fathom_explore::memory::{MemorySource, file};
-use fathom_explore::source::{Source, SourceProgress};
-use fathom_explore::state::{Overlay, Settings, View};
+use fathom_explore::source::{Source, SourceError, SourceProgress};
+use fathom_explore::state::{Overlay, Settings, State, View};
 
-use crate::driver::{Driver, explorer, sample};
+use crate::driver::{Driver, explorer, find, sample};
 
 #[test]
 fn the_largest_entry_is_first_and_keys_walk_the_tree() {
@@ -102,7 +102,7 @@ fn marks_are_the_same_whatever_is_sorted_filtered_shown_or_read_again() {
     // A file that replaces a marked one under the same name is not marked.
     let place = it.state.marks().iter().next().unwrap().place.clone();
     let row = it.state.marks().iter().next().unwrap().row.clone();
-    it.source.removed(&place, &row);
+    it.source.removed(&[(place.clone(), row.clone())]);
     let mut other = row.clone();
     other.identity.ino = 999;
     it.source.add(0, &place.below, other.clone());
@@ -230,7 +230,7 @@ fn a_tree_of_another_machine_can_be_looked_at_only() {
         assert_eq!(it.message(), "this tree is not on this machine", "{key}");
     }
     it.keys("r");
-    assert!(it.message().contains("cannot be read again"));
+    assert!(it.message().contains("it is in memory"), "{}", it.message());
     assert!(it.outside.is_empty() && it.state.overlay().is_none());
 }
 
@@ -278,14 +278,16 @@ fn rows_are_read_again_when_the_sums_grow_and_the_cursor_keeps_its_row() {
     assert_eq!(it.current(), "projects");
     it.source.add(0, b"log", file("huge", 1 << 40, 0));
     it.source.set_progress(SourceProgress { version: 2, ..SourceProgress::default() });
-    it.send(Event::Answer(Answer::Progress(it.source.progress())));
+    let progress = it.source.progress();
+    it.send(Event::Answer(Answer::Progress(progress)));
     assert_eq!((it.current(), it.state.cursor().0), ("projects".into(), 2));
     assert_eq!(it.names()[0], "log");
     // At the top, the cursor stays at the top.
     it.press(Key::Home);
     it.source.add(0, b"photos", file("huger", 1 << 41, 0));
     it.source.set_progress(SourceProgress { version: 3, ..SourceProgress::default() });
-    it.send(Event::Answer(Answer::Progress(it.source.progress())));
+    let progress = it.source.progress();
+    it.send(Event::Answer(Answer::Progress(progress)));
     assert_eq!(it.current(), "photos");
     it.keys("p");
     assert_eq!(it.source.calls, ["pause true"]);
@@ -336,4 +338,145 @@ fn clicks_select_and_then_enter() {
     assert_eq!(it.state.place().unwrap().below, b"");
     it.press(Key::Click { column: 0, line: 2 });
     assert_eq!(it.state.place().unwrap().below, b"photos");
+}
+
+#[test]
+fn a_script_has_the_entries_that_were_marked_when_it_was_asked_for() {
+    let mut it = explorer();
+    it.keys("fnotes\n");
+    let sequence = it.state.handle(Event::Key(Key::Char('r')));
+    assert!(matches!(&sequence[..], [Effect::Rescan(_)]));
+    it.keys("W");
+    // The rows are read again while the name is typed: another entry is under the cursor.
+    let notes = it.state.current().unwrap().clone();
+    let top = it.state.place().unwrap().clone();
+    it.source.removed(&[(top, notes)]);
+    let progress = it.source.progress();
+    it.send(Event::Answer(Answer::Progress(progress)));
+    assert_ne!(it.current(), "notes.txt");
+    it.keys("\n");
+    let [Effect::WriteScript { text, .. }] = &it.outside[..] else { panic!("{:?}", it.outside) };
+    assert!(String::from_utf8_lossy(text).contains(" '/data/notes.txt'\n"));
+}
+
+#[test]
+fn an_entry_without_a_valid_name_is_never_removed() {
+    for name in ["", ".", "..", "a/b"] {
+        let mut source = MemorySource::default();
+        let root = source.root("/data", Some(b"/data"));
+        source.add(root, b"", file(name, 1, 0));
+        let mut it = Driver::new(source, Settings::default());
+        for key in ["d", "D", "W"] {
+            it.keys(key);
+            assert_eq!(it.message(), "an entry has no valid name", "{name:?}");
+            assert!(it.state.overlay().is_none() && it.outside.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_root_that_cannot_be_read_is_shown_with_the_reason() {
+    let mut it = Driver::new(sample(), Settings::default());
+    let mut state = State::new(Settings::default());
+    let effects = state.start();
+    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    let effects = state.handle(Event::Answer(find(&mut it.source, query)));
+    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    let result = Err(SourceError::Other("it is a file".to_owned()));
+    let effects = state.handle(Event::Answer(Answer::Found { sequence: query.sequence, result }));
+    assert!(effects.is_empty() && !state.is_waiting());
+    assert_eq!((&*state.current().unwrap().name, state.cursor()), (&b"/data"[..], (0, 1)));
+    assert!(state.message().unwrap().ends_with(b"it is a file"));
+    // It can be walked again, and entered.
+    assert!(matches!(&state.handle(Event::Key(Key::Char('r')))[..], [Effect::Rescan(_)]));
+    let progress = SourceProgress { version: 99, ..it.source.progress() };
+    let effects = state.handle(Event::Answer(Answer::Progress(progress)));
+    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(state.handle(Event::Answer(find(&mut it.source, query))).is_empty());
+    let effects = state.handle(Event::Key(Key::Enter));
+    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    state.handle(Event::Answer(find(&mut it.source, query)));
+    assert!(state.cursor().1 > 1);
+}
+
+#[test]
+fn the_end_of_a_walk_ends_its_pause() {
+    let mut it = explorer();
+    let progress = SourceProgress { finished: false, ..it.source.progress() };
+    it.send(Event::Answer(Answer::Progress(progress)));
+    it.keys("p");
+    it.send(Event::Answer(Answer::Progress(SourceProgress { finished: true, ..progress })));
+    assert_eq!(it.source.calls, ["pause true", "pause false"]);
+}
+
+#[test]
+fn the_header_of_sums_is_not_that_of_a_directory() {
+    let mut it = explorer();
+    it.keys("l");
+    for key in ["3", "4", "5"] {
+        it.keys(key);
+        let screen = it.screen(80, 24);
+        assert!(screen.starts_with(" /data  "), "{screen}");
+    }
+    it.keys("2");
+    assert!(it.screen(80, 24).starts_with(" /data/photos "));
+}
+
+/// Starts with more rows than the state sorts by itself.
+fn wide() -> Driver {
+    let mut source = MemorySource::default();
+    let root = source.root("/wide", Some(b"/wide"));
+    (0..20_000).for_each(|number| source.add(root, b"", file(&format!("f{number}"), number, 0)));
+    Driver::new(source, Settings::default())
+}
+
+#[test]
+fn many_rows_are_arranged_by_a_query() {
+    let mut it = wide();
+    it.keys("jj");
+    assert_eq!(it.current(), "f19997");
+    let first = it.state.handle(Event::Key(Key::Char('n')));
+    let [Effect::Query(first)] = &first[..] else { panic!("{first:?}") };
+    assert!(matches!(first.kind, QueryKind::Known(_)));
+    assert_eq!((it.current().as_str(), it.state.cursor().0), ("f19997", 2), "the order is still the old one");
+    // Another order replaces it, and the late answer changes nothing.
+    let second = it.state.handle(Event::Key(Key::Char('n')));
+    let [Effect::Query(second)] = &second[..] else { panic!("{second:?}") };
+    let answer = find(&mut it.source, first);
+    it.send(Event::Answer(answer));
+    assert_eq!(it.state.cursor().0, 2);
+    let answer = find(&mut it.source, second);
+    it.send(Event::Answer(answer));
+    assert_eq!(it.current(), "f19997");
+    it.press(Key::Home);
+    assert_eq!((it.current().as_str(), it.state.is_waiting()), ("f9999", false));
+    it.keys("/f1999*\n");
+    assert_eq!(it.state.cursor().1, 11);
+    it.press(Key::Escape);
+    assert_eq!(it.state.cursor().1, 20_000);
+}
+
+#[test]
+fn an_order_does_not_cancel_the_way_to_another_directory() {
+    let mut it = wide();
+    it.source.add(0, b"sub", file("x", 1 << 40, 0));
+    it.source.set_progress(SourceProgress { version: 99, ..it.source.progress() });
+    let progress = it.source.progress();
+    it.send(Event::Answer(Answer::Progress(progress)));
+    it.press(Key::Home);
+    assert_eq!(it.current(), "sub");
+    let effects = it.state.handle(Event::Key(Key::Enter));
+    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(it.state.handle(Event::Key(Key::Char('n'))).is_empty());
+    let answer = find(&mut it.source, query);
+    it.send(Event::Answer(answer));
+    assert_eq!((it.current().as_str(), it.state.is_waiting()), ("x", false));
+    it.keys("h");
+    assert_eq!((it.current().as_str(), it.state.cursor().0), ("sub", 20_000), "by name");
+    // If it is given up, the rows that are shown are brought into the order.
+    let effects = it.state.handle(Event::Key(Key::Enter));
+    assert!(matches!(&effects[..], [Effect::Query(_)]));
+    assert!(it.state.handle(Event::Key(Key::Char('s'))).is_empty());
+    it.press(Key::Escape);
+    assert_eq!((it.state.cursor().0, it.state.is_waiting()), (0, false));
 }

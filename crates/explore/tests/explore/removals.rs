@@ -1,10 +1,11 @@
 //! Deleting and moving to the trash: what is asked, and what is removed.
 
 use fathom_explore::input::{Answer, Effect, Event, Key};
+use fathom_explore::memory::file;
 use fathom_explore::remover::{RemovalKind, RemovalPlan};
-use fathom_explore::state::{Confirmation, Overlay};
+use fathom_explore::state::{Confirmation, Overlay, Settings};
 
-use crate::driver::{Driver, explorer};
+use crate::driver::{Driver, explorer, sample};
 
 fn confirmation(it: &Driver) -> Confirmation<'_> {
     match it.state.overlay() {
@@ -104,4 +105,30 @@ fn a_removal_can_be_given_up_at_each_step() {
     let stopped = it.state.handle(Event::Key(Key::Escape));
     assert!(matches!(&stopped[..], [Effect::StopRemoval]));
     assert!(matches!(confirmation(&it), Confirmation::Removing(_)));
+}
+
+#[test]
+fn what_is_left_after_a_failure_is_walked_again() {
+    let mut source = sample();
+    source.add(0, b"keep dir", file("x", 5 << 40, 0));
+    source.add(0, b"", file("gone", 4 << 40, 0));
+    let mut it = Driver::new(source, Settings::default());
+    it.source.rescans = true;
+    assert_eq!(it.current(), "keep dir");
+    it.keys("  d12\n");
+    assert_eq!(it.message(), "entries removed: 1, failures: 1: 'keep': Permission denied");
+    assert_eq!(it.source.calls, ["rescan keep dir"]);
+    // Nothing is walked if nothing was removed.
+    it.keys("d11\n");
+    assert_eq!(it.source.calls, ["rescan keep dir"]);
+}
+
+#[test]
+fn the_trash_is_walked_again() {
+    let mut it = explorer();
+    it.source.rescans = true;
+    it.keys("D11\n");
+    assert_eq!(it.source.calls, ["rescan .Trash-0"]);
+    it.keys("d11\n");
+    assert_eq!(it.source.calls.len(), 1);
 }

@@ -1,11 +1,13 @@
 //! The threads of a session: no request waits for another, and a newer query cancels an older one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fathom_explore::input::{Answer, Effect, Event, Key, Query, QueryKind};
+use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
 use fathom_explore::memory::{MemorySource, file};
+use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, Remover};
 use fathom_explore::session::Session;
 use fathom_explore::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress, SumKey, SumRow};
 use fathom_explore::state::{Settings, State};
@@ -15,11 +17,20 @@ use crate::driver::{FakeRemover, sample};
 /// Only so that a broken build ends.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A source whose directory "slow" is listed until that is cancelled, and whose directory "bad"
-/// panics.
+/// A call of the source that a test waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlowCall {
+    List,
+    Removed,
+    Rescan,
+    Stop,
+}
+
+/// A source whose directory "slow" is listed until that is cancelled, whose directory "bad" panics,
+/// and whose second root is missing.
 struct SlowSource {
     inner: MemorySource,
-    started: Sender<()>,
+    started: Sender<SlowCall>,
 }
 
 impl Source for SlowSource {
@@ -30,7 +41,7 @@ impl Source for SlowSource {
     fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError> {
         assert_ne!(place.below, b"bad", "the source panics");
         if place.below == b"slow" {
-            self.started.send(()).unwrap();
+            self.started.send(SlowCall::List).unwrap();
             while !cancelled.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
@@ -44,17 +55,19 @@ impl Source for SlowSource {
     }
 
     fn stop(&mut self) {
-        self.started.send(()).unwrap();
+        self.started.send(SlowCall::Stop).unwrap();
     }
 
     fn pause(&mut self, _paused: bool) {}
 
-    fn rescan(&mut self, place: &Place) -> bool {
+    fn rescan(&mut self, place: &Place) -> Result<(), SourceError> {
+        self.started.send(SlowCall::Rescan).unwrap();
         self.inner.rescan(place)
     }
 
-    fn removed(&mut self, place: &Place, row: &Row) {
-        self.inner.removed(place, row);
+    fn removed(&mut self, gone: &[(Place, Row)]) {
+        self.started.send(SlowCall::Removed).unwrap();
+        self.inner.removed(gone);
     }
 
     fn largest(
@@ -63,6 +76,9 @@ impl Source for SlowSource {
         count: usize,
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError> {
+        if place.root == 1 {
+            return Err(SourceError::Other("there is no such directory".to_owned()));
+        }
         self.inner.largest(place, count, cancelled)
     }
 
@@ -75,7 +91,7 @@ impl Source for SlowSource {
     }
 }
 
-fn start() -> (Session, Receiver<()>, Receiver<Answer>) {
+fn start() -> (Session, Receiver<SlowCall>, Receiver<Answer>) {
     let mut inner = sample();
     inner.add(0, b"slow", file("x", 1, 0));
     inner.add(0, b"bad", file("x", 1, 0));
@@ -111,13 +127,180 @@ fn a_newer_query_cancels_an_older_one() {
     session.perform(query(2, "slow"));
     session.perform(query(3, "log"));
     assert!(matches!(answer(&answers, 3), Answer::Found { result: Ok(_), .. }));
-    // The session ends although a query still runs.
+    // The second query was replaced before it began, or cancelled.
+    while started.try_recv() == Ok(SlowCall::List) {}
+    // The session ends although a query still runs, and stops the source.
     session.perform(query(4, "slow"));
-    while started.try_recv().is_ok() {}
+    assert_eq!(started.recv_timeout(LIMIT), Ok(SlowCall::List));
     session.end();
-    // The second query was replaced before it began, or cancelled; the source is stopped at the
-    // end.
-    started.recv_timeout(LIMIT).unwrap();
+    assert_eq!(started.recv_timeout(LIMIT), Ok(SlowCall::Stop));
+}
+
+#[test]
+fn entries_leave_the_sums_before_their_directory_is_walked_again() {
+    let (session, started, answers) = start();
+    session.perform(query(1, "slow"));
+    assert_eq!(started.recv_timeout(LIMIT), Ok(SlowCall::List));
+    let top = Place { root: 0, below: Vec::new() };
+    session.perform(Effect::Rescan(top.clone()));
+    session.perform(Effect::Removed(vec![(top, file("notes.txt", 1, 0))]));
+    session.perform(query(2, "log"));
+    answer(&answers, 2);
+    let calls = [started.recv_timeout(LIMIT), started.recv_timeout(LIMIT)];
+    assert_eq!(calls, [Ok(SlowCall::Removed), Ok(SlowCall::Rescan)]);
+    session.end();
+}
+
+#[test]
+fn a_missing_root_hides_no_files_of_the_others() {
+    let mut inner = sample();
+    inner.root("/missing", None);
+    let ((started, _started), (send, answers)) = (channel(), channel());
+    let source = SlowSource { inner, started };
+    let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer))).unwrap();
+    let kind = QueryKind::Largest(None);
+    session.perform(Effect::Query(Query { sequence: 1, kind, arrangement: Default::default() }));
+    let Answer::Found { result: Ok(Found::Listing(listing)), .. } = answer(&answers, 1) else { panic!() };
+    assert_eq!(&*listing.row(0).unwrap().name, b"movie.mkv");
+    session.end();
+}
+
+/// A source that changes at any time, and whose directories take a while.
+struct BusySource {
+    inner: MemorySource,
+    version: AtomicU64,
+}
+
+const BUSY: Duration = Duration::from_millis(30);
+
+impl Source for BusySource {
+    fn roots(&mut self) -> Vec<Row> {
+        self.inner.roots()
+    }
+
+    fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError> {
+        std::thread::sleep(BUSY);
+        self.inner.list(place, cancelled)
+    }
+
+    fn progress(&self) -> SourceProgress {
+        let version = self.version.fetch_add(1, Ordering::Relaxed);
+        SourceProgress { version, finished: false, ..self.inner.progress() }
+    }
+
+    fn stop(&mut self) {}
+
+    fn pause(&mut self, _paused: bool) {}
+
+    fn rescan(&mut self, place: &Place) -> Result<(), SourceError> {
+        self.inner.rescan(place)
+    }
+
+    fn removed(&mut self, gone: &[(Place, Row)]) {
+        self.inner.removed(gone);
+    }
+
+    fn largest(
+        &mut self,
+        place: &Place,
+        count: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<PlacedRow>, SourceError> {
+        self.inner.largest(place, count, cancelled)
+    }
+
+    fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {
+        self.inner.sums(key, cancelled)
+    }
+
+    fn local_root(&self, root: usize) -> Option<Vec<u8>> {
+        self.inner.local_root(root)
+    }
+}
+
+#[test]
+fn reading_the_same_rows_again_takes_a_part_of_the_time_only() {
+    let (send, answers) = channel();
+    let source = BusySource { inner: sample(), version: AtomicU64::new(0) };
+    let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer))).unwrap();
+    let mut state = State::new(Settings::default());
+    let mut effects = state.start();
+    let (mut start, mut listed) = (None, 0);
+    while listed < 5 {
+        effects.drain(..).for_each(|effect| drop(session.perform(effect)));
+        let answer = answers.recv_timeout(LIMIT).unwrap();
+        if matches!(&answer, Answer::Found { result: Ok(Found::Listing(_)), .. }) {
+            start.get_or_insert_with(Instant::now);
+            listed += 1;
+        }
+        effects = state.handle(Event::Answer(answer));
+    }
+    // Four times the rows were read again. A load only makes it longer.
+    assert!(start.unwrap().elapsed() > BUSY * 20, "{:?}", start.unwrap().elapsed());
+    session.end();
+}
+
+/// A remover whose plan ends when the test says so, and whose removal when it is stopped.
+struct GatedRemover {
+    began: Sender<()>,
+    gate: Receiver<()>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Remover for GatedRemover {
+    fn plan(&mut self, _removals: &[Removal], _stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
+        self.began.send(()).unwrap();
+        // As on a server that does not answer.
+        let _ = self.gate.recv();
+        Ok(RemovalPlan::default())
+    }
+
+    fn remove(
+        &mut self,
+        _kind: RemovalKind,
+        _removals: &[Removal],
+        _progress: &mut dyn FnMut(RemovalProgress),
+        stop: &Arc<AtomicBool>,
+    ) -> RemovalOutcome {
+        self.began.send(()).unwrap();
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(BUSY);
+        self.ended.store(true, Ordering::Relaxed);
+        RemovalOutcome::default()
+    }
+}
+
+fn gated() -> (Session, Receiver<()>, Sender<()>, Arc<AtomicBool>) {
+    let ((began, has_begun), (open, gate)) = (channel(), channel());
+    let ended = Arc::new(AtomicBool::new(false));
+    let remover = GatedRemover { began, gate, ended: ended.clone() };
+    let session = Session::start(Box::new(sample()), Some(Box::new(remover)), |_| ()).unwrap();
+    (session, has_begun, open, ended)
+}
+
+#[test]
+fn the_end_waits_for_a_removal() {
+    let (session, has_begun, _open, ended) = gated();
+    session.perform(Effect::Remove { sequence: 1, kind: RemovalKind::Delete, removals: Vec::new() });
+    has_begun.recv_timeout(LIMIT).unwrap();
+    session.end();
+    assert!(ended.load(Ordering::Relaxed));
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_plan() {
+    let (session, has_begun, open, _ended) = gated();
+    session.perform(Effect::Plan { sequence: 1, removals: Vec::new() });
+    has_begun.recv_timeout(LIMIT).unwrap();
+    let (send, is_over) = channel();
+    std::thread::spawn(move || {
+        session.end();
+        send.send(()).unwrap();
+    });
+    is_over.recv_timeout(LIMIT).expect("the plan still waits");
+    open.send(()).unwrap();
 }
 
 #[test]

@@ -166,13 +166,16 @@ impl InventorySource {
         cancelled: &AtomicBool,
         with: &mut dyn FnMut(&TableRows, usize),
     ) -> Result<(), SourceError> {
-        let mut seen = HashSet::new();
+        let (mut seen, removed) = (HashSet::new(), &self.removed);
         let read =
             self.tree.browser.inventory().each_rows(Table::Entries, span, &FILE_COLUMNS, &mut |rows| {
                 if cancelled.load(Ordering::Relaxed) {
                     return ControlFlow::Break(());
                 }
                 for row in 0..rows.count() {
+                    if removed.has(file_number(rows, FileColumn::DirId, row), file_name(rows, row)) {
+                        continue;
+                    }
                     let is_linked = file_number(rows, FileColumn::Nlink, row) > 1;
                     let inode =
                         [FileColumn::Dev, FileColumn::Ino].map(|column| file_number(rows, column, row));
@@ -213,6 +216,11 @@ const FILE_COLUMNS: [&str; 13] = [
 
 fn file_number(rows: &TableRows, column: FileColumn, row: usize) -> i64 {
     rows.number(column as usize, row).unwrap_or(0)
+}
+
+fn file_name(rows: &TableRows, row: usize) -> &[u8] {
+    let [text, raw] = [FileColumn::Name, FileColumn::NameRaw].map(|at| rows.text(at as usize, row));
+    raw.or(text).unwrap_or_default()
 }
 
 /// Returns the metadata in a row of [`FILE_COLUMNS`].
@@ -347,12 +355,23 @@ impl Source for InventorySource {
 
     fn pause(&mut self, _paused: bool) {}
 
-    fn rescan(&mut self, _place: &Place) -> bool {
-        false
+    fn rescan(&mut self, _place: &Place) -> Result<(), SourceError> {
+        Err(SourceError::Other("an inventory cannot be read again: scan the tree".to_owned()))
     }
 
-    fn removed(&mut self, place: &Place, row: &Row) {
-        self.removed.add(place, row);
+    fn removed(&mut self, gone: &[(Place, Row)]) {
+        let go_on = AtomicBool::new(false);
+        for (place, row) in gone {
+            self.removed.add(place, row);
+            let is_directory = row.file_type == FileType::Directory;
+            let of = if is_directory { &place.child(&row.name) } else { place };
+            // A directory that is damaged is reported when it is listed.
+            match self.tree.find(of, &go_on) {
+                Ok(Some(key)) if is_directory => self.removed.add_tree(key),
+                Ok(Some(key)) => self.removed.add_file(key, &row.name),
+                _ => {}
+            }
+        }
     }
 
     fn largest(
@@ -366,22 +385,19 @@ impl Source for InventorySource {
         self.each_file(span, cancelled, &mut |rows, row| {
             let meta = file_meta(rows, row);
             if sizes_of(&meta).allocated >= largest.least() {
-                let [text, raw] =
-                    [FileColumn::Name, FileColumn::NameRaw].map(|at| rows.text(at as usize, row));
-                let name = raw.or(text).unwrap_or_default();
-                let file = meta_row(name, Some(&meta), RowState::Complete);
+                let file = meta_row(file_name(rows, row), Some(&meta), RowState::Complete);
                 largest.push(file_number(rows, FileColumn::DirId, row), file);
             }
         })?;
         let dirs = largest.iter().map(|(dir, _)| *dir).collect();
         let paths = self.tree.browser.paths(&dirs).map_err(damaged)?;
-        let placed = largest.iter().filter_map(|(dir, row)| {
+        let placed = |(dir, row): &(i64, Row)| {
             let (root, path) = paths.get(dir)?;
             let below = path.get(self.root_path(*root)?.len()..)?;
             let below = below.strip_prefix(b"/").unwrap_or(below).to_vec();
             Some(PlacedRow { place: Place { root: *root, below }, row: row.clone() })
-        });
-        Ok(placed.filter(|file| !self.removed.has(&file.place, &file.row.name)).collect())
+        };
+        Ok(largest.iter().filter_map(placed).collect())
     }
 
     fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {

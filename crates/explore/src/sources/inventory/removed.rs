@@ -1,17 +1,24 @@
 //! The entries that were deleted after the scan. The inventory does not change: rows are hidden,
 //! and sums reduced, when they are read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use fathom_inventory::store::BrowseKey;
+use fathom_io::FileType;
 
 use crate::source::{Amount, Place, Row};
 use crate::sources::joined;
-use fathom_io::FileType;
 
 /// The entries that were removed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RemovedEntries {
     /// By place, each with what it takes out of the sums of all directories above.
     entries: HashMap<Place, Amount<u64>>,
+    /// The first and the last number of the directories in each removed tree. No tree is in
+    /// another.
+    trees: BTreeMap<i64, i64>,
+    /// The other entries, by the number of their directory.
+    files: HashMap<i64, HashSet<Box<[u8]>>>,
 }
 
 impl RemovedEntries {
@@ -20,15 +27,23 @@ impl RemovedEntries {
         self.entries.len() as u64
     }
 
-    pub(super) fn has(&self, place: &Place, name: &[u8]) -> bool {
-        let mut below = joined(&place.below, name);
-        loop {
-            if self.entries.contains_key(&Place { root: place.root, below: below.clone() }) {
-                return true;
-            }
-            let Some(slash) = below.iter().rposition(|byte| *byte == b'/') else { return false };
-            below.truncate(slash);
-        }
+    /// Returns whether an entry that is no directory is gone.
+    pub(super) fn has(&self, dir_id: i64, name: &[u8]) -> bool {
+        let tree = self.trees.range(..=dir_id).next_back();
+        tree.is_some_and(|(_, last)| *last >= dir_id)
+            || self.files.get(&dir_id).is_some_and(|names| names.contains(name))
+    }
+
+    /// Notes that a directory is gone, with everything below it.
+    pub(super) fn add_tree(&mut self, key: BrowseKey) {
+        let (first, last) = key.numbers();
+        self.trees.retain(|within, _| !(first..=last).contains(within));
+        self.trees.insert(first, last);
+    }
+
+    /// Notes that an entry of a directory is gone.
+    pub(super) fn add_file(&mut self, dir: BrowseKey, name: &[u8]) {
+        self.files.entry(dir.numbers().0).or_default().insert(name.into());
     }
 
     /// Adds an entry. A file with several names takes nothing out of the sums, because another name

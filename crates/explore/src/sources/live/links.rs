@@ -64,6 +64,11 @@ impl LinkedInodes {
         false
     }
 
+    /// Returns whether an inode with several names was found.
+    pub(super) fn knows(&self, identity: Identity) -> bool {
+        self.inodes.contains_key(&identity)
+    }
+
     /// Removes one name in the directory `dir`. Returns `None` if the inode is not known to have
     /// had several names.
     pub(super) fn remove(&mut self, identity: Identity, dir: u32) -> Option<GoneName> {

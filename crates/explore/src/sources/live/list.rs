@@ -53,14 +53,19 @@ pub(super) fn list(
     }
 }
 
-fn open(path: &CStr, follow: Follow, below: &[u8]) -> Result<Dir, Errno> {
+/// Opens the directory `below` the root at `path`, name by name.
+pub(super) fn open(path: &CStr, follow: Follow, below: &[u8]) -> Result<Dir, Errno> {
     let mut dir = sys::open_dir(CWD, path, follow)?;
     for name in below.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-        if matches!(name, b"." | b"..") {
-            return Err(Errno::INVAL);
-        }
-        let name = CString::new(name).map_err(|_nul| Errno::INVAL)?;
-        dir = sys::open_dir(dir.as_fd(), &name, Follow::No)?;
+        dir = sys::open_dir(dir.as_fd(), &name_in_directory(name)?, Follow::No)?;
     }
     Ok(dir)
+}
+
+/// Returns a name for the system, unless it leads out of its directory.
+pub(super) fn name_in_directory(name: &[u8]) -> Result<CString, Errno> {
+    if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') {
+        return Err(Errno::INVAL);
+    }
+    CString::new(name).map_err(|_nul| Errno::INVAL)
 }

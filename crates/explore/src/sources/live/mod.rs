@@ -11,6 +11,7 @@ mod walk;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::Owners;
 use fathom_io::{Errno, Fields, FileType, Follow, Model, availability};
-use fathom_walk::{ConcurrencyHints, Options, run_unordered, spawn_thread};
+use fathom_walk::{ConcurrencyHints, NextRoot, Options, run_unordered, spawn_thread};
 
 use self::list::ListedEntry;
 use self::tree::{LARGEST_MAX, LiveTree};
@@ -30,10 +31,11 @@ use crate::source::{Place, PlacedRow, Row, RowState, Source, SourceError, Source
 
 /// The stack of the thread that starts a walk and helps it.
 const STACK_BYTES: usize = 1 << 20;
-/// The longest path that a directory can be walked again by, without the NUL (`PATH_MAX`).
-const PATH_BYTES_MAX: usize = 4095;
 /// Time between two looks at a flag of the caller, while a walk answers a question.
 const CHECK: Duration = Duration::from_millis(2);
+/// Most entries below a directory that is walked again only because the sizes of a file in it are
+/// not known for sure.
+const REPAIRED_ENTRIES_MAX: u64 = 100_000;
 /// The number of rows that are completed under one lock.
 const ROWS_PER_LOCK: usize = 4096;
 
@@ -124,7 +126,7 @@ struct RunningWalk {
 
 /// The places that a walk starts at.
 struct WalkTops {
-    paths: Vec<CString>,
+    roots: Vec<NextRoot>,
     tops: Vec<u32>,
     follow: Follow,
     /// The device of the root, if the walk starts below it.
@@ -147,10 +149,21 @@ impl LiveSource {
     }
 
     fn start_with(roots: Vec<CString>, options: LiveOptions, run: Arc<RunWalk>) -> Result<Self, SourceError> {
+        let paths = roots.iter().cloned().map(NextRoot::Path).collect();
+        Self::start_at(roots, paths, options, run)
+    }
+
+    /// Starts to walk `roots`, which are reached at `places`.
+    fn start_at(
+        roots: Vec<CString>,
+        places: Vec<NextRoot>,
+        options: LiveOptions,
+        run: Arc<RunWalk>,
+    ) -> Result<Self, SourceError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let tree = LiveTree::new(roots.iter().map(|root| root.to_bytes()));
         let tops = WalkTops {
-            paths: roots.clone(),
+            roots: places,
             tops: tree.roots().to_vec(),
             follow: options.follow_roots,
             device: None,
@@ -172,7 +185,7 @@ impl LiveSource {
 
     /// Starts a walk on a thread of its own.
     fn walk(&mut self, tops: WalkTops) -> Result<(), SourceError> {
-        let WalkTops { paths, tops, follow, device } = tops;
+        let WalkTops { roots, tops, follow, device } = tops;
         let control = Arc::new(WalkControl::default());
         control.pause(self.is_paused);
         let visitor = LiveVisitor {
@@ -183,7 +196,7 @@ impl LiveSource {
             device,
             count_links: self.options.count_links,
         };
-        let mut roots = WalkRoots { paths: paths.into_iter(), control: control.clone() };
+        let mut roots = WalkRoots { roots: roots.into_iter(), control: control.clone() };
         let options = Options::default()
             .model(self.options.model)
             .threads(self.options.threads)
@@ -207,15 +220,16 @@ impl LiveSource {
         Ok(())
     }
 
-    /// Walks `path` apart from this source, to answer a question. Returns what was found.
+    /// Walks places apart from this source, to answer a question. Returns what was found.
     fn survey(
         &self,
-        paths: Vec<CString>,
+        places: Vec<(CString, NextRoot)>,
         follow_roots: Follow,
         cancelled: &AtomicBool,
     ) -> Result<Self, SourceError> {
         let options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
-        let mut survey = Self::start_with(paths, options, self.run.clone())?;
+        let (names, roots) = places.into_iter().unzip();
+        let mut survey = Self::start_at(names, roots, options, self.run.clone())?;
         while survey.walks.iter().any(|walk| !walk.thread.is_finished()) {
             if cancelled.load(Ordering::Relaxed) {
                 survey.stop();
@@ -226,15 +240,21 @@ impl LiveSource {
         Ok(survey)
     }
 
-    /// Returns the path of a directory for the system; `None` if there is no such root, or if the
-    /// path is too long.
-    fn path(&self, place: &Place) -> Option<CString> {
-        let mut path = self.roots.get(place.root)?.to_bytes().to_vec();
-        if !place.below.is_empty() {
-            path.push(b'/');
-            path.extend_from_slice(&place.below);
-        }
-        CString::new(path).ok().filter(|path| path.to_bytes().len() <= PATH_BYTES_MAX)
+    /// Returns the name of a directory, and how a walk reaches it: by the directory above, which is
+    /// opened name by name, so that no symbolic link below the root is followed.
+    fn reach(&self, place: &Place) -> Result<(CString, NextRoot), SourceError> {
+        let root = self.roots.get(place.root).ok_or(SourceError::Os("find", Errno::NOENT))?;
+        let Some((above, name)) = place.parent() else {
+            return Ok((root.clone(), NextRoot::Path(root.clone())));
+        };
+        let open = || {
+            let name = list::name_in_directory(name)?;
+            let dir = list::open(root, self.options.follow_roots, &above.below)?;
+            let dir = dir.as_fd().try_clone_to_owned();
+            let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            Ok((name.clone(), NextRoot::At(Arc::new(dir.map_err(errno)?), name)))
+        };
+        open().map_err(|errno| SourceError::Os("open directory", errno))
     }
 
     fn follow(&self, place: &Place) -> Follow {
@@ -357,25 +377,52 @@ impl Source for LiveSource {
         self.walks.iter().for_each(|walk| walk.control.pause(paused));
     }
 
-    fn rescan(&mut self, place: &Place) -> bool {
-        let Some(path) = self.path(place) else { return false };
+    fn rescan(&mut self, place: &Place) -> Result<(), SourceError> {
+        // Without the lock, because a server may answer late.
+        let (_, root) = self.reach(place)?;
+        let is_known = self.shared.tree().find(place).is_some();
+        if !is_known {
+            list::open(&self.roots[place.root], self.options.follow_roots, &place.below)
+                .map_err(|errno| SourceError::Os("open directory", errno))?;
+        }
         let mut tree = self.shared.tree();
-        let Some(dir) = tree.find(place) else { return tree.is_being_walked(place) };
+        let top = match tree.find(place) {
+            Some(dir) => tree.renew(dir),
+            None if tree.is_being_walked(place) => return Ok(()),
+            None => tree.add_new(place).ok_or(SourceError::Os("walk", Errno::NOENT))?,
+        };
         let device = (!place.below.is_empty()).then(|| tree.device(tree.roots()[place.root]));
-        let top = tree.renew(dir);
         drop(tree);
         let follow = self.follow(place);
-        self.walk(WalkTops { paths: vec![path], tops: vec![top], follow, device }).is_ok()
+        self.walk(WalkTops { roots: vec![root], tops: vec![top], follow, device })
     }
 
-    fn removed(&mut self, place: &Place, row: &Row) {
+    fn removed(&mut self, gone: &[(Place, Row)]) {
+        let now_s = self.shared.now_s();
+        let (mut dirs, mut uncertain) = (Vec::new(), Vec::new());
         let mut tree = self.shared.tree();
-        let Some(dir) = tree.find(place) else { return };
-        if row.file_type == FileType::Directory {
-            let child = tree.child(dir, &row.name);
-            child.into_iter().for_each(|child| tree.remove_dir(child));
-        } else {
-            tree.remove_file(dir, row);
+        for (place, row) in gone {
+            let Some(dir) = tree.find(place) else { continue };
+            if row.file_type == FileType::Directory {
+                dirs.extend(tree.child(dir, &row.name));
+                continue;
+            }
+            // A file may not have been counted yet, or with another size, before it was modified.
+            let is_same = row.newest_mtime_s <= now_s || tree.linked.knows(row.identity);
+            let is_sure = is_same && tree.is_read(dir);
+            if is_sure || tree.row(dir).amount.entries > REPAIRED_ENTRIES_MAX {
+                tree.remove_file(dir, row);
+            } else {
+                uncertain.push(place.clone());
+            }
+        }
+        tree.remove_dirs(&dirs);
+        drop(tree);
+        uncertain.sort_unstable();
+        uncertain.dedup();
+        for place in uncertain {
+            // A directory that cannot be reached is no longer there, or keeps its sums.
+            let _ = self.rescan(&place);
         }
     }
 
@@ -388,9 +435,10 @@ impl Source for LiveSource {
         let count = count.min(LARGEST_MAX);
         let known = self.known_largest(place, count);
         let (rows, is_all) = known.ok_or(SourceError::Os("find", Errno::NOENT))?;
-        let path = self.path(place).filter(|_| !is_all);
-        let Some(path) = path else { return Ok(rows) };
-        let survey = self.survey(vec![path], self.follow(place), cancelled)?;
+        if is_all {
+            return Ok(rows);
+        }
+        let survey = self.survey(vec![self.reach(place)?], self.follow(place), cancelled)?;
         let top = Place { root: 0, below: Vec::new() };
         let (mut rows, _) = survey.known_largest(&top, count).unwrap_or_default();
         for row in &mut rows {
@@ -408,7 +456,8 @@ impl Source for LiveSource {
         if is_current {
             return Ok(self.shared.tree().summary.rows(key, &self.options.owners));
         }
-        let survey = self.survey(self.roots.clone(), self.options.follow_roots, cancelled)?;
+        let roots = self.roots.iter().map(|root| (root.clone(), NextRoot::Path(root.clone())));
+        let survey = self.survey(roots.collect(), self.options.follow_roots, cancelled)?;
         let summary = std::mem::take(&mut survey.shared.tree().summary);
         let rows = summary.rows(key, &self.options.owners);
         let mut tree = self.shared.tree();

@@ -135,7 +135,7 @@ fn a_rescan_replaces_sums() {
             fs::remove_dir_all(tree.path(gone)).unwrap();
         }
         for changed in [below, Vec::new()] {
-            assert!(source.rescan(&at(&changed)) || !tree.path(&changed).exists());
+            assert!(source.rescan(&at(&changed)).is_ok() || !tree.path(&changed).exists());
             source.wait();
         }
         assert_eq!(source.roots()[0].amount, tree.sums(false), "round {round}");
@@ -147,7 +147,7 @@ fn a_rescan_replaces_sums() {
     let files: u64 =
         source.sums(SumKey::Owner, &NOT_CANCELLED).unwrap().iter().map(|row| row.amount.entries).sum();
     assert_eq!(files, tree.sums(false).entries + 1 - tree.dirs().len() as u64);
-    assert!(!source.rescan(&at(b"missing")));
+    assert!(source.rescan(&at(b"missing")).is_err());
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn removed_entries_leave_all_sums() {
             } else {
                 fs::remove_file(path).unwrap();
             }
-            source.removed(&at(&below), row);
+            source.removed(&[(at(&below), row.clone())]);
             // A filesystem may shrink a directory from which an entry was removed.
             assert_eq!(source.roots()[0].amount.apparent, tree.sums(false).apparent, "seed {seed}");
             assert_eq!(source.roots()[0].amount.entries, tree.sums(false).entries, "seed {seed}");
@@ -196,19 +196,19 @@ fn an_inode_counts_under_another_name_once_one_is_removed() {
     assert_eq!(sums_of(&mut source, other.as_bytes()).entries, 0);
     let row = listed(&mut source, counted.as_bytes()).remove(0);
     fs::remove_file(tree.root().join(counted).join("f")).unwrap();
-    source.removed(&at(counted.as_bytes()), &row);
+    source.removed(&[(at(counted.as_bytes()), row.clone())]);
     assert_eq!((source.roots()[0].amount, tree.sums(false)), (before, before));
     assert_eq!(sums_of(&mut source, counted.as_bytes()), sizes(&tree.root().join(counted)));
     assert_eq!(sums_of(&mut source, other.as_bytes()).apparent, 9000);
     let row = listed(&mut source, other.as_bytes()).remove(0);
     assert_eq!(row.links, 1, "its link count has changed since the walk");
     fs::remove_file(tree.root().join(other).join("f")).unwrap();
-    source.removed(&at(other.as_bytes()), &row);
+    source.removed(&[(at(other.as_bytes()), row.clone())]);
     assert_eq!(source.roots()[0].amount, tree.sums(false));
     let is_known = source.shared.tree().linked.remove(row.identity, 0).is_some();
     assert!(!is_known, "another inode may get its number");
     fs::write(tree.root().join("one/g"), [1; 9000]).unwrap();
-    assert!(source.rescan(&at(b"one")));
+    assert!(source.rescan(&at(b"one")).is_ok());
     source.wait();
     assert_eq!(source.roots()[0].amount, tree.sums(false));
 }
@@ -237,7 +237,7 @@ fn a_pause_holds_the_walk_and_a_stop_ends_it() {
     assert_eq!(source.roots()[0].state, RowState::Partial);
     // The rest of the tree can still be walked.
     source.pause(false);
-    assert!(source.rescan(&top()));
+    assert!(source.rescan(&top()).is_ok());
     gate.send(()).unwrap();
     source.wait();
     assert_eq!((source.roots()[0].amount, source.roots()[0].state), (tree.sums(false), RowState::Complete));
@@ -247,8 +247,8 @@ fn a_pause_holds_the_walk_and_a_stop_ends_it() {
 fn a_rescan_during_the_walk_counts_everything_once() {
     let tree = TestTree::random(6);
     let (mut source, gate) = gated(&tree, LiveOptions::default());
-    assert!(source.rescan(&top()));
-    assert!(source.rescan(&top()));
+    assert!(source.rescan(&top()).is_ok());
+    assert!(source.rescan(&top()).is_ok());
     assert_eq!(source.roots()[0].state, RowState::Walking);
     (0..3).for_each(|_| gate.send(()).unwrap());
     source.wait();
@@ -257,7 +257,7 @@ fn a_rescan_during_the_walk_counts_everything_once() {
     assert_eq!(source.shared.tree().records(), tree.dirs().len() + 2, "two roots were replaced");
     // Rescans of directories while others run.
     for below in tree.dirs() {
-        assert!(source.rescan(&at(&below)), "it is walked, or it is being walked");
+        assert!(source.rescan(&at(&below)).is_ok(), "it is walked, or it is being walked");
         gate.send(()).unwrap();
     }
     source.wait();
@@ -293,7 +293,7 @@ fn failures_are_counted_and_shown() {
         }
         // A rescan without faults repairs everything.
         source.run = Arc::new(|options, visitor, roots| run_unordered(options, visitor, roots, &mut |_| ()));
-        assert!(source.rescan(&top()));
+        assert!(source.rescan(&top()).is_ok());
         source.wait();
         assert_facts(&mut source, &tree);
         assert_eq!(
@@ -316,7 +316,7 @@ fn a_repaired_directory_repairs_the_states_above() {
         shared.finish(dir);
     }
     assert_eq!(source.roots()[0].state, RowState::Partial);
-    assert!(source.rescan(&at(&below)));
+    assert!(source.rescan(&at(&below)).is_ok());
     source.wait();
     assert_eq!(source.roots()[0].state, RowState::Complete);
 }
@@ -354,7 +354,7 @@ fn a_symbolic_link_below_the_root_is_not_followed() {
     let mut source = walked(&tree, LiveOptions::default());
     let error = source.list(&at(b"way"), &NOT_CANCELLED).unwrap_err();
     assert!(matches!(error, SourceError::Os("open directory", Errno::NOTDIR | Errno::LOOP)), "{error:?}");
-    assert!(!source.rescan(&at(b"way")));
+    assert!(source.rescan(&at(b"way")).is_err());
 }
 
 #[test]
@@ -383,7 +383,9 @@ fn other_filesystems_are_skipped() {
     };
     let path = CString::new(root.join(std::ffi::OsStr::from_bytes(&below)).as_os_str().as_bytes()).unwrap();
     let device = Some(dir.identity.dev + 1);
-    source.walk(WalkTops { paths: vec![path], tops: vec![top], follow: Follow::No, device }).unwrap();
+    source
+        .walk(WalkTops { roots: vec![NextRoot::Path(path)], tops: vec![top], follow: Follow::No, device })
+        .unwrap();
     source.wait();
     let row = row_of(&mut source, &below);
     assert_eq!((row.state, row.amount, row.identity), (RowState::Skipped, Default::default(), dir.identity));
@@ -442,7 +444,7 @@ fn any_sequence_of_calls_ends_with_the_sums_of_the_tree() {
         }
         source.pause(false);
         source.wait();
-        assert!(source.rescan(&top()));
+        assert!(source.rescan(&top()).is_ok());
         source.wait();
         assert_eq!(
             (source.roots()[0].amount, source.roots()[0].state),
@@ -462,10 +464,94 @@ fn hostile_places_are_errors() {
     let long = [&b"a"[..]; 3000].join(&b'/');
     for below in [&b".."[..], b"d0/../d0", b".", b"\0", b"missing", &long[..]] {
         assert!(source.list(&at(below), &NOT_CANCELLED).is_err(), "{below:?}");
-        assert!(!source.rescan(&at(below)));
+        assert!(source.rescan(&at(below)).is_err());
         assert_eq!(source.largest(&at(below), 3, &NOT_CANCELLED), Err(SourceError::Os("find", Errno::NOENT)));
         let row = source.roots().remove(0);
-        source.removed(&at(below), &row);
+        source.removed(&[(at(below), row.clone())]);
     }
     assert_eq!(source.roots()[0].amount, tree.sums(false));
+}
+
+#[test]
+fn no_link_that_replaced_a_directory_is_followed() {
+    let tree = TestTree::without_links(3);
+    fs::create_dir_all(tree.root().join("way/in")).unwrap();
+    fs::create_dir_all(tree.beside("outside/in")).unwrap();
+    fs::write(tree.beside("outside/in/large"), [1; 90_000]).unwrap();
+    let mut source = walked(&tree, LiveOptions::default());
+    fs::remove_dir_all(tree.root().join("way")).unwrap();
+    std::os::unix::fs::symlink(tree.beside("outside"), tree.root().join("way")).unwrap();
+    for below in [&b"way/in"[..], b"way"] {
+        drop(source.rescan(&at(below)));
+        source.wait();
+        let names = source.shared.tree().largest.iter().map(|(_, row)| row.name.to_vec()).collect::<Vec<_>>();
+        assert!(!names.contains(&b"large".to_vec()), "{below:?}");
+    }
+    fs::remove_file(tree.root().join("way")).unwrap();
+    fs::create_dir_all(tree.root().join("way/in")).unwrap();
+    assert!(source.rescan(&at(b"way")).is_ok(), "it is a directory again");
+    source.wait();
+    // A survey below the link: its answer is that of the walk, or an error.
+    fs::remove_dir_all(tree.root().join("way")).unwrap();
+    std::os::unix::fs::symlink(tree.beside("outside"), tree.root().join("way")).unwrap();
+    let cancelled = &NOT_CANCELLED;
+    assert!(source.reach(&at(b"way/in")).is_err());
+    assert!(
+        source
+            .survey(vec![source.reach(&at(b"way")).unwrap()], Follow::No, cancelled)
+            .is_ok_and(|survey| survey.known_largest(&top(), 9).is_none_or(|(rows, _)| rows.is_empty()))
+    );
+}
+
+#[test]
+fn a_file_that_was_modified_since_the_start_leaves_the_sums() {
+    let tree = TestTree::without_links(4);
+    let dir = tree.root().join("log");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("kept"), [1; 700]).unwrap();
+    fs::write(dir.join("growing"), [1; 10]).unwrap();
+    let mut source = walked(&tree, LiveOptions::default());
+    fs::write(dir.join("growing"), [1; 50_000]).unwrap();
+    let later = SystemTime::now() + Duration::from_secs(3600);
+    fs::File::options().write(true).open(dir.join("growing")).unwrap().set_modified(later).unwrap();
+    let row = listed(&mut source, b"log").remove(0);
+    assert_eq!((&row.name[..], row.amount.apparent), (&b"growing"[..], 50_000));
+    fs::remove_file(dir.join("growing")).unwrap();
+    source.removed(&[(at(b"log"), row)]);
+    source.wait();
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
+}
+
+#[test]
+fn a_file_that_goes_while_its_directory_is_walked_leaves_the_sums() {
+    let tree = TestTree::without_links(4);
+    fs::write(tree.root().join("gone"), [1; 5000]).unwrap();
+    let mut source = walked(&tree, LiveOptions::default());
+    let row = listed(&mut source, b"").into_iter().find(|row| &row.name[..] == b"gone").unwrap();
+    // As if the walk had counted the file, and had not come to the end of the directory.
+    {
+        let mut shared = source.shared.tree();
+        let root = shared.roots()[0];
+        let new = shared.renew(root);
+        shared.add(new, &row.amount.with_itself(), 0);
+    }
+    fs::remove_file(tree.root().join("gone")).unwrap();
+    source.removed(&[(top(), row)]);
+    source.wait();
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
+}
+
+#[test]
+fn a_directory_that_has_appeared_can_be_walked() {
+    let tree = TestTree::without_links(4);
+    let mut source = walked(&tree, LiveOptions::default());
+    fs::create_dir_all(tree.root().join("trash/files")).unwrap();
+    fs::write(tree.root().join("trash/files/f"), [1; 5000]).unwrap();
+    assert!(source.rescan(&at(b"trash/files")).is_err(), "its parent is unknown");
+    assert!(source.rescan(&at(b"trash")).is_ok());
+    source.wait();
+    assert_eq!(source.roots()[0].amount, tree.sums(false));
+    fs::write(tree.root().join("file"), [1; 5000]).unwrap();
+    assert!(source.rescan(&at(b"file")).is_err(), "no directory");
+    assert_eq!(source.shared.tree().progress().failures, 0);
 }

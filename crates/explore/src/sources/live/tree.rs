@@ -43,6 +43,8 @@ struct LiveDir {
     has_gap: bool,
     /// Whether all of its own entries have been counted.
     is_read: bool,
+    /// Whether it has names of inodes with several names.
+    has_links: bool,
     is_retired: bool,
 }
 
@@ -166,6 +168,11 @@ impl LiveTree {
         self.dirs[dir as usize].state
     }
 
+    /// Returns whether all entries of a directory itself have been counted.
+    pub(super) fn is_read(&self, dir: u32) -> bool {
+        self.dirs[dir as usize].is_read
+    }
+
     pub(super) fn is_retired(&self, dir: u32) -> bool {
         self.dirs[dir as usize].is_retired
     }
@@ -251,6 +258,14 @@ impl LiveTree {
         Some(dir)
     }
 
+    /// Adds a directory that was made since its parent was walked. Returns `None` if that is
+    /// unknown.
+    pub(super) fn add_new(&mut self, place: &Place) -> Option<u32> {
+        let (above, name) = place.parent()?;
+        let parent = self.find(&above)?;
+        self.add_child(parent, name)
+    }
+
     /// Sets the metadata of a directory, or of a root that is any file.
     pub(super) fn set_meta(&mut self, dir: u32, meta: &Meta) {
         let found = &mut self.dirs[dir as usize];
@@ -288,6 +303,12 @@ impl LiveTree {
             at = found.parent;
         }
         self.version += 1;
+    }
+
+    /// Adds a name of an inode with several names. Returns whether the inode counts under it.
+    pub(super) fn add_link(&mut self, identity: Identity, sizes: Amount<u64>, dir: u32) -> bool {
+        self.dirs[dir as usize].has_links = true;
+        self.linked.add(identity, sizes, dir)
     }
 
     pub(super) fn note_entries(&mut self, count: u64) {
@@ -364,6 +385,7 @@ impl LiveTree {
             is_counted: false,
             has_gap: false,
             is_read: false,
+            has_links: false,
             is_retired: false,
         };
         self.names.extend_from_slice(name);
@@ -403,6 +425,35 @@ impl LiveTree {
 
     /// Takes a directory out of its parent, with everything below it.
     pub(super) fn remove_dir(&mut self, dir: u32) {
+        self.remove_dirs(&[dir]);
+    }
+
+    /// Takes directories out of their parents, with everything below them.
+    pub(super) fn remove_dirs(&mut self, removed: &[u32]) {
+        if removed.is_empty() {
+            return;
+        }
+        let mut has_links = false;
+        for dir in removed.iter().copied() {
+            if !self.is_retired(dir) {
+                has_links |= self.retire(dir);
+            }
+        }
+        let dirs = &self.dirs;
+        self.largest.retain(|dir, _| !dirs[*dir as usize].is_retired);
+        if has_links {
+            // All inodes with several names are looked at: once, for all directories.
+            let moved = self.linked.remove_dirs(|dir| dirs[dir as usize].is_retired);
+            moved.iter().for_each(|(sizes, to)| self.add(*to, &sizes.with_itself(), i64::MIN));
+        }
+        self.is_summary_stale = true;
+        self.version += 1;
+        self.reuse_retired();
+    }
+
+    /// Retires a directory with everything below it. Returns whether an inode with several names
+    /// has one there.
+    fn retire(&mut self, dir: u32) -> bool {
         let LiveDir { parent, sums, is_counted, .. } = self.dirs[dir as usize];
         if parent != NONE {
             self.unlink_child(parent, dir);
@@ -410,24 +461,21 @@ impl LiveTree {
                 self.subtract(parent, &sums.with_itself());
             }
         }
+        let mut has_links = false;
         for gone in self.subtree(dir) {
-            self.unused_name_bytes += self.dirs[gone as usize].name_len as usize;
-            self.dirs[gone as usize].is_retired = true;
+            let record = &mut self.dirs[gone as usize];
+            record.is_retired = true;
+            has_links |= record.has_links;
+            self.unused_name_bytes += record.name_len as usize;
             self.retired.push(gone);
         }
-        let dirs = &self.dirs;
-        let moved = self.linked.remove_dirs(|dir| dirs[dir as usize].is_retired);
-        self.largest.retain(|dir, _| !dirs[*dir as usize].is_retired);
-        moved.iter().for_each(|(sizes, to)| self.add(*to, &sizes.with_itself(), i64::MIN));
-        self.is_summary_stale = true;
-        self.version += 1;
-        self.reuse_retired();
+        has_links
     }
 
     /// Takes a file out of the directory `dir`, if that has been read: before, nobody knows whether
     /// the file was counted.
     pub(super) fn remove_file(&mut self, dir: u32, row: &Row) {
-        if !self.dirs[dir as usize].is_read {
+        if !self.is_read(dir) {
             return;
         }
         // The number of links in the row may have changed since the file was counted.

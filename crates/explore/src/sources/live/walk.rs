@@ -2,7 +2,6 @@
 //! batch of entries to its directory and to all above, under one lock.
 
 use std::convert::Infallible;
-use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +33,10 @@ pub(super) struct SharedTree {
 impl SharedTree {
     pub(super) fn new(tree: LiveTree, now_s: i64) -> Self {
         Self { tree: Mutex::new(tree), least_large: AtomicU64::new(0), now_s }
+    }
+
+    pub(super) fn now_s(&self) -> i64 {
+        self.now_s
     }
 
     pub(super) fn tree(&self) -> MutexGuard<'_, LiveTree> {
@@ -98,16 +101,16 @@ impl WalkControl {
 pub(super) type RunWalk =
     dyn Fn(Options, LiveVisitor, &mut WalkRoots) -> Result<Summary, Error> + Send + Sync;
 
-/// The paths that a walk starts at.
+/// The places that a walk starts at.
 #[derive(Debug)]
 pub(super) struct WalkRoots {
-    pub(super) paths: std::vec::IntoIter<CString>,
+    pub(super) roots: std::vec::IntoIter<NextRoot>,
     pub(super) control: Arc<WalkControl>,
 }
 
 impl RootSource for WalkRoots {
     fn next_root(&mut self, _wait: bool) -> NextRoot {
-        self.paths.next().map_or(NextRoot::End, NextRoot::Path)
+        self.roots.next().unwrap_or(NextRoot::End)
     }
 
     fn stopped(&mut self) -> bool {
@@ -124,7 +127,7 @@ struct DirIndex(u32);
 pub(super) struct LiveVisitor {
     pub(super) shared: Arc<SharedTree>,
     pub(super) control: Arc<WalkControl>,
-    /// The directories that the walk starts at, in the order of its paths.
+    /// The directories that the walk starts at, in the order of its roots.
     pub(super) tops: Vec<u32>,
     /// Whether other filesystems are skipped.
     pub(super) one_file_system: bool,
@@ -159,22 +162,19 @@ impl LiveVisitor {
         }
     }
 
-    /// Counts an entry that is not a directory.
-    fn count(
-        &self,
-        dir: u32,
-        entry: &Entry<'_>,
-        meta: &Meta,
-        sums: &mut BatchSums,
-        summary: &mut FileSummary,
-    ) {
-        let (sizes, name) = (sizes_of(meta), entry.name.name.to_bytes());
-        if self.is_linked(meta) {
-            let mut tree = self.shared.tree();
-            if tree.is_retired(dir) || !tree.linked.add(identity_of(meta), sizes, dir) {
-                return;
-            }
+    /// Keeps the entries whose inodes count in `dir`, of a batch of inodes with several names.
+    fn keep_counted(&self, dir: u32, linked: &mut Vec<(&[u8], &Meta)>) {
+        if linked.is_empty() {
+            return;
         }
+        let mut tree = self.shared.tree();
+        let is_retired = tree.is_retired(dir);
+        linked.retain(|(_, meta)| !is_retired && tree.add_link(identity_of(meta), sizes_of(meta), dir));
+    }
+
+    /// Counts an entry that is not a directory.
+    fn count(&self, dir: u32, (name, meta): (&[u8], &Meta), sums: &mut BatchSums, summary: &mut FileSummary) {
+        let sizes = sizes_of(meta);
         sums.amount.add(&sizes.with_itself());
         sums.newest_mtime_s = sums.newest_mtime_s.max(Some(meta.mtime.sec));
         let mut buffer = [0; EXTENSION_BYTES];
@@ -266,19 +266,24 @@ impl Visitor for LiveVisitor {
     ) {
         self.control.wait();
         let Some(index) = self.index(dir).filter(|_| !self.control.is_stopped()) else { return };
-        let mut sums = BatchSums::default();
+        let (mut sums, mut linked) = (BatchSums::default(), Vec::new());
         for entry in entries {
             match entry.meta {
                 Some(Err(errno)) => emit.failed(&entry, errno),
                 Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
                     sums.entries += 1;
-                    if !self.is_elsewhere(dir, meta) {
-                        self.count(index, &entry, meta, &mut sums, summary);
+                    let named = (entry.name.name.to_bytes(), meta);
+                    match self.is_elsewhere(dir, meta) {
+                        true => {}
+                        false if self.is_linked(meta) => linked.push(named),
+                        false => self.count(index, named, &mut sums, summary),
                     }
                 }
                 _ => emit.descend(&entry),
             }
         }
+        self.keep_counted(index, &mut linked);
+        linked.into_iter().for_each(|named| self.count(index, named, &mut sums, summary));
         if sums.entries > 0 {
             let mut tree = self.shared.tree();
             tree.add(index, &sums.amount, sums.newest_mtime_s.unwrap_or(i64::MIN));
@@ -331,7 +336,7 @@ impl Visitor for LiveVisitor {
         let Some(parent) = tree.parent(top) else {
             tree.set_meta(top, meta);
             tree.set_state(top, RowState::Complete);
-            if !self.is_linked(meta) || tree.linked.add(identity_of(meta), sizes_of(meta), top) {
+            if !self.is_linked(meta) || tree.add_link(identity_of(meta), sizes_of(meta), top) {
                 tree.count(top, meta);
                 let name = tree.name(top);
                 let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
@@ -345,7 +350,7 @@ impl Visitor for LiveVisitor {
         // The directory was replaced by a file before it was walked again.
         tree.remove_dir(top);
         let sizes = sizes_of(meta);
-        if !self.is_linked(meta) || tree.linked.add(identity_of(meta), sizes, parent) {
+        if !self.is_linked(meta) || tree.add_link(identity_of(meta), sizes, parent) {
             tree.add(parent, &sizes.with_itself(), meta.mtime.sec);
         }
     }

@@ -71,9 +71,9 @@ impl Stitcher<'_> {
     ) -> Result<(), Error> {
         while !rows.is_empty() {
             let directory = self.plan.units[unit].directory.clone();
-            if let Some((head, source, group)) = tables.whole(unit, &directory, &rows)?
-                && let Some(dir_ids) = self.dir_ids_of_copy(unit, &head)
-            {
+            let fits = &mut |devs: &NumberColumn, links: &NumberColumn| self.can_copy(unit, devs, links);
+            if let Some((head, source, group)) = tables.whole(unit, &directory, &rows, fits)? {
+                let dir_ids = self.dir_ids_of_copy(unit, &head);
                 rows.start += dir_ids.len() as u64;
                 self.copy_group(&head, CopiedGroup { source, group, dir_ids })?;
                 continue;
@@ -87,11 +87,15 @@ impl Stitcher<'_> {
         Ok(())
     }
 
-    /// Returns the new numbers of the directories of a row group that is copied; `None` if other
-    /// columns change as well, or if other tables need its rows.
-    fn dir_ids_of_copy(&mut self, unit: usize, head: &GroupHead) -> Option<Vec<i64>> {
-        let has_links = head.links.or_zero().iter().any(|links| *links > 1);
-        let is_same = self.renumbered(unit, &head.devs, 0..head.ids.or_zero().len()).is_none();
+    /// Returns whether only the numbers of directories change in a row group, and no other table
+    /// needs its rows.
+    fn can_copy(&mut self, unit: usize, devs: &NumberColumn, links: &NumberColumn) -> bool {
+        let has_links = links.or_zero().iter().any(|links| *links > 1);
+        !has_links && self.renumbered(unit, devs, 0..devs.or_zero().len()).is_none()
+    }
+
+    /// Returns the new numbers of the directories of a row group that is copied.
+    fn dir_ids_of_copy(&self, unit: usize, head: &GroupHead) -> Vec<i64> {
         let mut known = (0, 0);
         let mut new_id = |id: i64| {
             if id != known.0 {
@@ -99,7 +103,7 @@ impl Stitcher<'_> {
             }
             known.1
         };
-        (is_same && !has_links).then(|| head.ids.or_zero().iter().map(|id| new_id(*id)).collect())
+        head.ids.or_zero().iter().map(|id| new_id(*id)).collect()
     }
 
     fn copy_group(&mut self, head: &GroupHead, group: CopiedGroup) -> Result<(), Error> {

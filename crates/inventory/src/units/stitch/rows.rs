@@ -43,13 +43,11 @@ impl Decoded for EntriesGroup {
     }
 }
 
-/// The columns of a row group of `entries` that decide whether it is copied.
+/// The columns of a row group of `entries` that is copied.
 pub(super) struct GroupHead {
     pub(super) ids: NumberColumn,
-    pub(super) devs: NumberColumn,
     /// Owner and group of each row.
     pub(super) owners: [NumberColumn; 2],
-    pub(super) links: NumberColumn,
 }
 
 impl Decoded for DirColumns {
@@ -133,12 +131,14 @@ impl<D: Decoded> Tables<D> {
 
 impl Tables<EntriesGroup> {
     /// Returns the row group that begins with the first row of `range`, to be copied as it is:
-    /// `None` unless all of it is in the range, and it is large enough.
+    /// `None` unless all of it is in the range, it is large enough, and `fits` accepts the devices
+    /// and the numbers of links, before which no other column is decoded.
     pub(super) fn whole(
         &mut self,
         unit: usize,
         directory: &Path,
         range: &Range<u64>,
+        fits: &mut dyn FnMut(&NumberColumn, &NumberColumn) -> bool,
     ) -> Result<Option<(GroupHead, Arc<CopySource>, usize)>, Error> {
         let table = self.table(unit, directory)?;
         let Ok(at) = table.groups.binary_search_by_key(&range.start, |(first, ..)| *first) else {
@@ -152,12 +152,10 @@ impl Tables<EntriesGroup> {
         let Some(source) = table.source(file)? else { return Ok(None) };
         let mut head = None;
         table.inventory.group(Table::Entries, file, group, |group| {
-            head = Some(GroupHead {
-                ids: group.numbers("dir_id")?,
-                devs: group.numbers("dev")?,
-                owners: [group.numbers("uid")?, group.numbers("gid")?],
-                links: group.numbers("nlink")?,
-            });
+            if fits(&group.numbers("dev")?, &group.numbers("nlink")?) {
+                let owners = [group.numbers("uid")?, group.numbers("gid")?];
+                head = Some(GroupHead { ids: group.numbers("dir_id")?, owners });
+            }
             Ok(())
         })?;
         Ok(head.map(|head| (head, source, group)))

@@ -10,10 +10,15 @@ use crate::store::read::group::RowGroup;
 use crate::store::read::metas::MetaColumns;
 use crate::store::read::{Error, Table};
 
-/// The row groups of `entries`, each with the least and the greatest number of a directory in it.
-/// Rows are in the order of the walk, in which files of a directory may follow those of its
-/// subdirectories.
-pub(super) type EntryGroups = Vec<(GroupPlace, i64, i64)>;
+/// The row groups of `entries`.
+#[derive(Debug, Default)]
+pub(super) struct EntryGroups {
+    /// Each with the least and the greatest number of a directory in it. Rows are in the order of
+    /// the walk, in which files of a directory may follow those of its subdirectories.
+    known: Vec<(GroupPlace, i64, i64)>,
+    /// Those that have not been read yet, the first one last; `None` before the first is read.
+    unknown: Option<Vec<GroupPlace>>,
+}
 
 impl Browser {
     pub(super) fn entries_of(
@@ -22,43 +27,41 @@ impl Browser {
         cancelled: &AtomicBool,
         with: &mut dyn FnMut(BrowsedEntry<'_>),
     ) -> std::result::Result<bool, Error> {
-        let groups = match self.entries.take() {
-            Some(groups) => groups,
-            None => match self.entry_groups(cancelled)? {
-                Some(groups) => groups,
-                None => return Ok(false),
-            },
-        };
+        if !self.find_entry_groups(cancelled)? {
+            return Ok(false);
+        }
         let may_have = |(place, least, greatest): &(GroupPlace, i64, i64)| {
             (*least..=*greatest).contains(&dir_id).then_some(*place)
         };
-        let mut read = Ok(true);
-        for place in groups.iter().filter_map(may_have) {
+        let places: Vec<GroupPlace> = self.entries.known.iter().filter_map(may_have).collect();
+        for place in places {
             if cancelled.load(Ordering::Relaxed) {
-                read = Ok(false);
-                break;
+                return Ok(false);
             }
-            if let Err(error) = self.with_group(Table::Entries, place, |group| each(group, dir_id, with)) {
-                read = Err(error);
-                break;
-            }
+            self.with_group(Table::Entries, place, |group| each(group, dir_id, with))?;
         }
-        self.entries = Some(groups);
-        read
+        Ok(true)
     }
 
-    /// Reads which directories each row group is about. Returns `None` if it is cancelled.
-    fn entry_groups(&mut self, cancelled: &AtomicBool) -> std::result::Result<Option<EntryGroups>, Error> {
-        let mut groups = Vec::new();
-        for place in self.groups(Table::Entries)? {
+    /// Reads which directories each row group is about, unless that is known. Returns false if it
+    /// is cancelled; the next call continues.
+    fn find_entry_groups(&mut self, cancelled: &AtomicBool) -> std::result::Result<bool, Error> {
+        if self.entries.unknown.is_none() {
+            let mut groups = self.groups(Table::Entries)?;
+            groups.reverse();
+            self.entries.unknown = Some(groups);
+        }
+        while let Some(place) = self.entries.unknown.as_ref().and_then(|groups| groups.last().copied()) {
             if cancelled.load(Ordering::Relaxed) {
-                return Ok(None);
+                return Ok(false);
             }
             let ids = self.with_group(Table::Entries, place, |group| group.numbers("dir_id"))?;
             let (least, greatest) = (ids.or_zero().iter().min(), ids.or_zero().iter().max());
-            groups.extend(least.zip(greatest).map(|(least, greatest)| (place, *least, *greatest)));
+            let found = least.zip(greatest).map(|(least, greatest)| (place, *least, *greatest));
+            self.entries.known.extend(found);
+            self.entries.unknown.as_mut().and_then(Vec::pop);
         }
-        Ok(Some(groups))
+        Ok(true)
     }
 }
 

@@ -1,5 +1,7 @@
-//! Reads the directories of an inventory one by one. Opening takes the same time and memory however
-//! many entries there are: only the row groups with rows of the requested directory are decoded.
+//! Reads the directories of an inventory one by one: only the row groups with rows of the requested
+//! directory are decoded. Opening does not read the entries. It reads the names of inodes with
+//! several names, which take memory; if the inventory has gaps, the state of each directory as
+//! well. The first list of entries reads one column of all entries, to find their row groups.
 //!
 //! The rows of `dirs` are in the order in which the walk left the directories, so the rows of a
 //! subtree are consecutive, and that of its top is the last. Directories are numbered in the order
@@ -43,6 +45,13 @@ impl BrowseKey {
     #[must_use]
     pub fn span(self) -> Span {
         Span { first: self.first, last: self.last }
+    }
+
+    /// Returns the numbers of the directory and of the last one below it; those between are below
+    /// it as well.
+    #[must_use]
+    pub fn numbers(self) -> (i64, i64) {
+        (self.first, self.last)
     }
 }
 
@@ -118,7 +127,7 @@ pub struct Browser {
     dirs: Vec<GroupPlace>,
     corrections: SumCorrections,
     /// The row groups of `entries`, once they have been needed.
-    entries: Option<EntryGroups>,
+    entries: EntryGroups,
     /// The file that was read last, by its index in the manifest.
     open: Option<(usize, TableFile)>,
 }
@@ -137,7 +146,8 @@ impl Browser {
     /// If the inventory is damaged.
     pub fn new(inventory: Inventory) -> std::result::Result<Self, Error> {
         let corrections = SumCorrections::read(&inventory)?;
-        let mut browser = Self { inventory, dirs: Vec::new(), corrections, entries: None, open: None };
+        let mut browser =
+            Self { inventory, dirs: Vec::new(), corrections, entries: EntryGroups::default(), open: None };
         browser.dirs = browser.groups(Table::Dirs)?;
         Ok(browser)
     }
@@ -215,7 +225,8 @@ impl Browser {
     }
 
     /// Calls `with` for each entry of a directory that is not a directory. Returns false if
-    /// `cancelled` was set before.
+    /// `cancelled` was set before. The first call reads a column of all entries; one that was
+    /// cancelled is continued by the next.
     ///
     /// # Errors
     /// If the inventory is damaged.
