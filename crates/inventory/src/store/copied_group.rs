@@ -11,6 +11,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 
 use super::entries::EntriesBuffer;
 use super::parquet_writer::{TableBuffer, schema};
+use super::small_tables::LinkRow;
 
 /// A file of which row groups are copied.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub(crate) struct CopiedGroup {
     pub(crate) group: usize,
     /// The new numbers of the directories, one for each row.
     pub(crate) dir_ids: Vec<i64>,
+    /// The rows of `links` for those of its rows whose inodes have several names.
+    pub(crate) links: Vec<LinkRow>,
 }
 
 /// Describes a column for the writer that it is copied to.

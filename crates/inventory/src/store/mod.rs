@@ -36,7 +36,7 @@ pub(crate) use read::{
     TREE_PATH_BYTES_MAX, TextColumn, check_files, each_of_file, errno_of,
 };
 pub(crate) use segment::{BatchWriter, GROUP_ROWS, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
-pub(crate) use small_tables::ErrorRow;
+pub(crate) use small_tables::{ErrorRow, LinkRow};
 pub(crate) use text::to_text;
 
 pub use dirs::DirState;

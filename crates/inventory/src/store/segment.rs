@@ -19,7 +19,7 @@ use super::error::{Error, Op};
 use super::manifest::ManifestFile;
 use super::optional::OptionalColumns;
 use super::parquet_writer::{ParquetWriter, TableBuffer};
-use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
+use super::small_tables::{ErrorsBuffer, LinkRow, LinksBuffer, OwnersBuffer};
 use crate::{OwnerKind, Owners};
 
 /// Most rows of a row group.
@@ -268,6 +268,7 @@ impl SegmentWriter {
         self.entries.write(directory, segment)?;
         if let Some(copied) = &batch.copied {
             self.entries.copy(copied, directory, segment)?;
+            copied.links.iter().for_each(|row| self.links.columns.push(row));
         }
         self.dirs.write(directory, segment)?;
         self.errors.write(directory, segment)?;
@@ -289,7 +290,7 @@ impl SegmentWriter {
                 self.groups.extend(row.has(MissingColumns::GID).then_some(row.gid));
             }
             if row.nlink > 1 {
-                self.links.columns.push(dir_id, row);
+                self.links.columns.push(&LinkRow::new(dir_id, row));
             }
         }
     }

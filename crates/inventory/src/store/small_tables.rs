@@ -84,14 +84,33 @@ pub(crate) struct LinksBuffer {
     mtime: Int64Buffer,
 }
 
+/// A row of `links`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkRow {
+    pub(crate) dir_id: i64,
+    pub(crate) dev: i64,
+    pub(crate) ino: i64,
+    pub(crate) size: i64,
+    pub(crate) blocks: i64,
+    pub(crate) nlink: u32,
+    /// The modification time, in microseconds since 1970.
+    pub(crate) mtime: i64,
+}
+
+impl LinkRow {
+    pub(crate) fn new(dir_id: i64, row: &super::chunk::EntryRow) -> Self {
+        let (dev, ino, blocks) = (row.dev.cast_signed(), row.ino.cast_signed(), row.blocks.cast_signed());
+        Self { dir_id, dev, ino, size: row.size, blocks, nlink: row.nlink, mtime: row.micros[1] }
+    }
+}
+
 impl LinksBuffer {
-    pub(crate) fn push(&mut self, dir_id: i64, row: &super::chunk::EntryRow) {
+    pub(crate) fn push(&mut self, row: &LinkRow) {
         self.rows += 1;
-        let numbers =
-            [dir_id, row.dev.cast_signed(), row.ino.cast_signed(), row.size, row.blocks.cast_signed()];
+        let numbers = [row.dir_id, row.dev, row.ino, row.size, row.blocks];
         self.numbers.iter_mut().zip(numbers).for_each(|(column, number)| column.push(number));
         self.nlink.push(row.nlink.cast_signed());
-        self.mtime.push(row.micros[1]);
+        self.mtime.push(row.mtime);
     }
 }
 

@@ -322,12 +322,14 @@ fn a_directory_with_very_many_names_is_read_in_slices() {
 }
 
 #[test]
-fn row_groups_are_copied_with_their_statistics() {
+fn row_groups_are_copied_with_their_statistics_and_links() {
     let top = tempfile::tempdir().unwrap();
     for dir in 0..5 {
         let dir = top.path().join(format!("tree/d{dir}"));
         fs::create_dir_all(&dir).unwrap();
         (0..9).for_each(|file| fs::write(dir.join(format!("f{file}")), vec![b'x'; 1000 * file]).unwrap());
+        fs::hard_link(top.path().join("tree/d0/f1"), dir.join("of another")).unwrap();
+        fs::hard_link(dir.join("f3"), dir.join("of its own")).unwrap();
     }
     let roots = vec![path(&top.path().join("tree"))];
     let [one, out] = ["one.inv", "units.inv"].map(|name| top.path().join(name));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Stitcher;
 use super::plan::{RootIndex, Target};
 use super::rows::{EntriesGroup, GroupHead, Tables};
-use crate::store::{CopiedGroup, Error, NumberColumn};
+use crate::store::{CopiedGroup, Error, LinkRow, NumberColumn};
 
 /// Most rows of a chunk.
 const CHUNK_ROWS: usize = 1024;
@@ -22,10 +22,19 @@ struct EntriesFrame {
     targets: Vec<RootIndex>,
 }
 
+/// Rows of a unit that are written next, of several roots if nothing is between them: a row group
+/// is copied only as a whole.
+#[derive(Default)]
+struct UnitRows {
+    unit: usize,
+    rows: Range<u64>,
+}
+
 impl Stitcher<'_> {
     /// Writes the rows of all units.
     pub(super) fn entries(&mut self) -> Result<(), Error> {
         let mut tables = Tables::new();
+        let mut run = UnitRows::default();
         for target in self.plan.operands.clone() {
             let Target::Root(at) = target else { continue };
             let mut stack = vec![self.entries_frame(at)];
@@ -42,18 +51,36 @@ impl Stitcher<'_> {
                     frame.rows.start = rows.end;
                     frame.targets = self.plan.roots_of(unit, &group);
                     frame.targets.reverse();
-                    self.entry_rows(&mut tables, unit, rows)?;
+                    self.next_rows(&mut tables, &mut run, UnitRows { unit, rows })?;
                     continue;
                 }
                 let (rows, at) = (frame.rows.clone(), frame.at);
-                self.entry_rows(&mut tables, unit, rows)?;
+                self.next_rows(&mut tables, &mut run, UnitRows { unit, rows })?;
                 if at.root + 1 == self.plan.units[unit].roots.len() {
+                    self.unit_rows(&mut tables, std::mem::take(&mut run))?;
                     tables.close(unit);
                 }
                 stack.pop();
             }
         }
-        Ok(())
+        self.unit_rows(&mut tables, run)
+    }
+
+    /// Adds rows to those of `run`, which are written first if these do not follow them.
+    fn next_rows(
+        &mut self,
+        tables: &mut Tables<EntriesGroup>,
+        run: &mut UnitRows,
+        next: UnitRows,
+    ) -> Result<(), Error> {
+        if next.rows.is_empty() {
+            return Ok(());
+        }
+        if next.unit == run.unit && next.rows.start == run.rows.end {
+            run.rows.end = next.rows.end;
+            return Ok(());
+        }
+        self.unit_rows(tables, std::mem::replace(run, next))
     }
 
     fn entries_frame(&self, at: RootIndex) -> EntriesFrame {
@@ -63,19 +90,17 @@ impl Stitcher<'_> {
         EntriesFrame { at, rows: span.row..span.row + span.rows, left: start..end, targets: Vec::new() }
     }
 
-    fn entry_rows(
-        &mut self,
-        tables: &mut Tables<EntriesGroup>,
-        unit: usize,
-        mut rows: Range<u64>,
-    ) -> Result<(), Error> {
+    fn unit_rows(&mut self, tables: &mut Tables<EntriesGroup>, run: UnitRows) -> Result<(), Error> {
+        let UnitRows { unit, mut rows } = run;
         while !rows.is_empty() {
             let directory = self.plan.units[unit].directory.clone();
-            let fits = &mut |devs: &NumberColumn, links: &NumberColumn| self.can_copy(unit, devs, links);
+            let fits = &mut |devs: &NumberColumn| self.can_copy(unit, devs);
             if let Some((head, source, group)) = tables.whole(unit, &directory, &rows, fits)? {
                 let dir_ids = self.dir_ids_of_copy(unit, &head);
+                let links = head.links.iter().map(|(row, link)| LinkRow { dir_id: dir_ids[*row], ..*link });
+                let links = links.collect();
                 rows.start += dir_ids.len() as u64;
-                self.copy_group(&head, CopiedGroup { source, group, dir_ids })?;
+                self.copy_group(&head, CopiedGroup { source, group, dir_ids, links })?;
                 continue;
             }
             let Some((group, within)) = tables.group(unit, &directory, &rows)? else {
@@ -87,11 +112,9 @@ impl Stitcher<'_> {
         Ok(())
     }
 
-    /// Returns whether only the numbers of directories change in a row group, and no other table
-    /// needs its rows.
-    fn can_copy(&mut self, unit: usize, devs: &NumberColumn, links: &NumberColumn) -> bool {
-        let has_links = links.or_zero().iter().any(|links| *links > 1);
-        !has_links && self.renumbered(unit, devs, 0..devs.or_zero().len()).is_none()
+    /// Returns whether only the numbers of directories change in a row group.
+    fn can_copy(&mut self, unit: usize, devs: &NumberColumn) -> bool {
+        self.renumbered(unit, devs, 0..devs.or_zero().len()).is_none()
     }
 
     /// Returns the new numbers of the directories of a row group that is copied.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use parquet::errors::Result as Parquet;
 
 use crate::store::{
-    CopySource, DirColumns, EntryColumns, Error, GROUP_ROWS, Inventory, NumberColumn, Op, RowGroup, Table,
+    CopySource, DirColumns, EntryColumns, Error, GROUP_ROWS, Inventory, LinkRow, NumberColumn, Op, RowGroup,
+    Table,
 };
 
 /// Most decoded row groups.
@@ -48,6 +49,29 @@ pub(super) struct GroupHead {
     pub(super) ids: NumberColumn,
     /// Owner and group of each row.
     pub(super) owners: [NumberColumn; 2],
+    /// The rows whose inodes have several names, each with its index.
+    pub(super) links: Vec<(usize, LinkRow)>,
+}
+
+impl GroupHead {
+    fn decode(group: &RowGroup<'_>, devs: &NumberColumn) -> Parquet<Self> {
+        let ids = group.numbers("dir_id")?;
+        let owners = [group.numbers("uid")?, group.numbers("gid")?];
+        let nlinks = group.numbers("nlink")?;
+        let linked: Vec<_> = (0..).zip(nlinks.or_zero()).filter(|(_, nlink)| **nlink > 1).collect();
+        let mut links = Vec::with_capacity(linked.len());
+        if !linked.is_empty() {
+            let columns = [&ids, devs, &group.numbers("ino")?, &group.numbers("size")?];
+            let [ids, devs, inos, sizes] = columns.map(NumberColumn::or_zero);
+            let (blocks, mtimes) = (group.numbers("blocks")?, group.numbers("mtime")?);
+            links.extend(linked.into_iter().map(|(row, nlink): (usize, _)| {
+                let (dir_id, dev, ino, size) = (ids[row], devs[row], inos[row], sizes[row]);
+                let (blocks, mtime) = (blocks.or_zero()[row], mtimes.or_zero()[row]);
+                (row, LinkRow { dir_id, dev, ino, size, blocks, nlink: *nlink as u32, mtime })
+            }));
+        }
+        Ok(Self { ids, owners, links })
+    }
 }
 
 impl Decoded for DirColumns {
@@ -131,14 +155,14 @@ impl<D: Decoded> Tables<D> {
 
 impl Tables<EntriesGroup> {
     /// Returns the row group that begins with the first row of `range`, to be copied as it is:
-    /// `None` unless all of it is in the range, it is large enough, and `fits` accepts the devices
-    /// and the numbers of links, before which no other column is decoded.
+    /// `None` unless all of it is in the range, it is large enough, and `fits` accepts the devices,
+    /// before which no other column is decoded.
     pub(super) fn whole(
         &mut self,
         unit: usize,
         directory: &Path,
         range: &Range<u64>,
-        fits: &mut dyn FnMut(&NumberColumn, &NumberColumn) -> bool,
+        fits: &mut dyn FnMut(&NumberColumn) -> bool,
     ) -> Result<Option<(GroupHead, Arc<CopySource>, usize)>, Error> {
         let table = self.table(unit, directory)?;
         let Ok(at) = table.groups.binary_search_by_key(&range.start, |(first, ..)| *first) else {
@@ -152,9 +176,9 @@ impl Tables<EntriesGroup> {
         let Some(source) = table.source(file)? else { return Ok(None) };
         let mut head = None;
         table.inventory.group(Table::Entries, file, group, |group| {
-            if fits(&group.numbers("dev")?, &group.numbers("nlink")?) {
-                let owners = [group.numbers("uid")?, group.numbers("gid")?];
-                head = Some(GroupHead { ids: group.numbers("dir_id")?, owners });
+            let devs = group.numbers("dev")?;
+            if fits(&devs) {
+                head = Some(GroupHead::decode(group, &devs)?);
             }
             Ok(())
         })?;
