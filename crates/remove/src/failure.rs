@@ -13,7 +13,7 @@ pub enum RemovalCause {
     Os(Errno),
     /// The target is another inode than the one that was shown, or has been changed since.
     Replaced,
-    /// The directory is a mount point.
+    /// The directory is a mount point, or for the trash, something is mounted below it.
     MountPoint,
     /// The directory is the working directory or contains it.
     WorkingDirectory,
@@ -67,6 +67,11 @@ impl fmt::Display for RemovalCause {
             None => self.errno().map_or(Ok(()), |errno| write!(f, "{errno}")),
         }
     }
+}
+
+/// Returns the error number of an I/O error.
+pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// An operation that can fail. Its text continues the word "cannot".
