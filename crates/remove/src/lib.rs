@@ -98,8 +98,8 @@ fn walk_options(options: &RemovalOptions) -> Options {
         .threads(options.threads)
         .hints(options.hints.clone())
         .fields(FIELDS)
-        // A directory is read before any of its entries is removed: a server may count entries to
-        // continue where it stopped.
+        // A directory is read before its entries are removed, or a batch of a wide one: a server may
+        // count entries to continue where it stopped. A further walk finds entries that it leaves out then.
         .inspect_directories(true)
         .fds_max(Some(sys::fd_limit().saturating_sub(running::parents_max())))
 }
