@@ -13,8 +13,10 @@ pub enum RemovalCause {
     Os(Errno),
     /// The target is another inode than the one that was shown, or has been changed since.
     Replaced,
-    /// The directory is a mount point, or for the trash, something is mounted below it.
+    /// The directory is a mount point.
     MountPoint,
+    /// Something is mounted in the directory, which is to go to the trash.
+    MountInside,
     /// The directory is the working directory or contains it.
     WorkingDirectory,
     /// The path ends in `.` or `..`.
@@ -45,6 +47,7 @@ impl RemovalCause {
             Self::Os(_) => return None,
             Self::Replaced => "It has been replaced or changed since it was shown",
             Self::MountPoint => "It is a mount point",
+            Self::MountInside => "Something is mounted in it",
             Self::WorkingDirectory => "It is the working directory or contains it",
             Self::DotName => "The path ends in '.' or '..'",
             Self::RootDirectory => "It is the root directory",

@@ -98,8 +98,9 @@ fn walk_options(options: &RemovalOptions) -> Options {
         .threads(options.threads)
         .hints(options.hints.clone())
         .fields(FIELDS)
-        // A directory is read before its entries are removed, or a batch of a wide one: a server may
-        // count entries to continue where it stopped. A further walk finds entries that it leaves out then.
+        // A directory is read before its entries are removed, a wide one in batches: a server may
+        // count entries to continue where it stopped. A further walk finds those that it leaves
+        // out because of that.
         .inspect_directories(true)
         .fds_max(Some(sys::fd_limit().saturating_sub(running::parents_max())))
 }

@@ -119,9 +119,11 @@ fn another_file_than_the_one_that_was_shown_stays() {
     assert_eq!(listing(&base), ["dir", "file"]);
 }
 
+type PointFn = Box<dyn FnMut(&str)>;
+
 thread_local! {
     /// Called at each fault point of this thread with its name.
-    static AT_POINT: RefCell<Box<dyn FnMut(&str)>> = RefCell::new(Box::new(|_| ()));
+    static AT_POINT: RefCell<PointFn> = RefCell::new(Box::new(|_| ()));
 }
 
 /// Moves `file` to the trash and calls `act` at each fault point. Returns the causes of failures.

@@ -72,7 +72,7 @@ fn a_tree_that_is_deeper_than_a_path_can_be_is_removed() {
         // First a file at the bottom, by a path that no system call takes.
         let file = [&deepest[..], b"/file"].concat();
         let options = RemovalOptions { threads, ..measured() };
-        let (summary, log) = run([Target::below(temp.path(), file)], &options);
+        let (summary, log) = run([Target::below(temp.path(), file).shown_now().unwrap()], &options);
         assert_eq!((summary.files, log.messages(temp.path())), (1, vec![]));
         let (summary, log) = run([Target::below(temp.path(), &deepest[..40])], &options);
         assert_eq!((summary.files, summary.directories, log.messages(temp.path())), (999, 1000, vec![]));

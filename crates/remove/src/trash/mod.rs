@@ -54,7 +54,7 @@ fn trash_one(
     let dir = dirs.of(meta.dev, &original)?;
     let original = original.join(OsStr::from_bytes(location.name.to_bytes()));
     if meta.file_type() == FileType::Directory && has_mount_below(&original)? {
-        return Err(RemovalCause::MountPoint);
+        return Err(RemovalCause::MountInside);
     }
     let moved = Moved { parent: parent.as_fd(), location: &location, meta: &meta };
     moved.move_into(dir, &info_text(&dir.path_in_info(&original), date))?;
