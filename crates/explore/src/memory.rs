@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use fathom_io::{Errno, FileType};
+use fathom_io::{Errno, FileTime, FileType};
 use fathom_remove::Identity;
 
 use crate::source::{
@@ -16,6 +16,7 @@ pub fn file(name: &str, bytes: u64, mtime_s: i64) -> Row {
     Row {
         name: name.as_bytes().into(),
         identity: Identity { dev: 1, ino: 0 },
+        ctime: Some(FileTime { sec: mtime_s, nsec: 0 }),
         file_type: FileType::Regular,
         links: 1,
         uid: 0,
@@ -30,7 +31,7 @@ pub fn file(name: &str, bytes: u64, mtime_s: i64) -> Row {
 /// Returns a row of a directory.
 #[must_use]
 pub fn directory(name: &str, bytes: u64, mtime_s: i64) -> Row {
-    Row { file_type: FileType::Directory, ..file(name, bytes, mtime_s) }
+    Row { file_type: FileType::Directory, ctime: None, ..file(name, bytes, mtime_s) }
 }
 
 /// The tree of one root.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fathom_io::FileTime;
 use fathom_remove::Identity;
 
 /// An entry to be removed, with everything below it.
@@ -15,8 +16,9 @@ pub struct Removal {
     pub below: Vec<u8>,
     /// The inode that was shown under this path.
     pub identity: Identity,
-    /// Whether it is a directory.
-    pub is_directory: bool,
+    /// The change time that was shown, if it is known. It tells a file from a later one that has
+    /// got its inode number.
+    pub ctime: Option<FileTime>,
 }
 
 /// The place to which entries go.

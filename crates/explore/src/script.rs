@@ -40,10 +40,15 @@ pub fn removal<'a>(paths: impl Iterator<Item = (Identity, &'a [u8])>) -> Vec<u8>
     out
 }
 
-/// Quotes a path for sh(1): between single quotes every byte is itself.
-fn quoted(path: &[u8]) -> Vec<u8> {
+/// Quotes a word for sh(1): between single quotes every byte is itself.
+///
+/// ```
+/// assert_eq!(fathom_explore::script::quoted(b"it's $HOME"), br"'it'\''s $HOME'");
+/// ```
+#[must_use]
+pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut out = vec![b'\''];
-    for byte in path {
+    for byte in word {
         match byte {
             b'\'' => out.extend_from_slice(br"'\''"),
             _ => out.push(*byte),

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fathom_io::{Errno, FileType};
+use fathom_io::{Errno, FileTime, FileType};
 use fathom_remove::Identity;
 
 /// A directory of a source: one of its roots, and a path below it.
@@ -49,6 +49,10 @@ pub struct Row {
     pub name: Box<[u8]>,
     /// Device and inode.
     pub identity: Identity,
+    /// The change time, if it is known, by which another file with the same inode number is
+    /// recognized. `None` for a directory, which changes with its entries, and for an inode with
+    /// several names, which changes when another one is removed.
+    pub ctime: Option<FileTime>,
     /// The type.
     pub file_type: FileType,
     /// The number of hard links.

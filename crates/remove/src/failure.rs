@@ -15,6 +15,8 @@ pub enum RemovalCause {
     Replaced,
     /// The directory is a mount point.
     MountPoint,
+    /// Something is mounted in the directory, which is to go to the trash.
+    MountInside,
     /// The directory is the working directory or contains it.
     WorkingDirectory,
     /// The path ends in `.` or `..`.
@@ -45,6 +47,7 @@ impl RemovalCause {
             Self::Os(_) => return None,
             Self::Replaced => "It has been replaced or changed since it was shown",
             Self::MountPoint => "It is a mount point",
+            Self::MountInside => "Something is mounted in it",
             Self::WorkingDirectory => "It is the working directory or contains it",
             Self::DotName => "The path ends in '.' or '..'",
             Self::RootDirectory => "It is the root directory",
@@ -67,6 +70,11 @@ impl fmt::Display for RemovalCause {
             None => self.errno().map_or(Ok(()), |errno| write!(f, "{errno}")),
         }
     }
+}
+
+/// Returns the error number of an I/O error.
+pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// An operation that can fail. Its text continues the word "cannot".

@@ -98,8 +98,9 @@ fn walk_options(options: &RemovalOptions) -> Options {
         .threads(options.threads)
         .hints(options.hints.clone())
         .fields(FIELDS)
-        // A directory is read before any of its entries is removed: a server may count entries to
-        // continue where it stopped.
+        // A directory is read before its entries are removed, a wide one in batches: a server may
+        // count entries to continue where it stopped. A further walk finds those that it leaves
+        // out because of that.
         .inspect_directories(true)
         .fds_max(Some(sys::fd_limit().saturating_sub(running::parents_max())))
 }

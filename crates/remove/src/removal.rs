@@ -15,7 +15,7 @@ use fathom_walk::gatherer::EntryPath;
 use fathom_walk::{Descend, Emit, Enter, Entry, Failure, Found, Node, Visitor};
 use rustix::fs::{AtFlags, unlinkat};
 
-use crate::failure::{RemovalCause, RemovalFailure, RemovalOperation};
+use crate::failure::{RemovalCause, RemovalFailure, RemovalOperation, errno_of};
 use crate::identity::Identity;
 use crate::observer::{Observer, RemovedEntry};
 use crate::options::{RemovalAction, RemovalOptions};
@@ -27,6 +27,9 @@ use crate::summary::RemovalSums;
 const SORT_NAMES: usize = 4096;
 /// Bytes in a block of `st_blocks` (stat(2)).
 const BLOCK_BYTES: u64 = 512;
+/// Bytes of paths from which on removed entries are reported before the end of their batch: deep
+/// paths are long.
+const PATH_BYTES_MAX: usize = 1 << 20;
 /// The metadata that is read of entries.
 pub(crate) const FIELDS: Fields = Fields::BLOCKS.union(Fields::TIMES);
 
@@ -119,7 +122,7 @@ impl Removal {
             return Err(Errno::NOTDIR.into());
         }
         let path = EntryPath::of_dir(root);
-        let at = path.at().map_err(errno_of)?;
+        let at = path.at().map_err(|error| errno_of(&error))?;
         let meta = sys::stat(at.as_fd(), at.name(), Follow::No, FIELDS)?;
         if !running.target.is_shown(meta.id(), meta.ctime) {
             return Err(RemovalCause::Replaced);
@@ -133,12 +136,13 @@ impl Removal {
     fn remove_dir(&self, running: &RunningTarget, node: &Arc<Node>, dir: &Meta) -> Result<(), RemovalCause> {
         if !self.is_dry_run {
             let path = EntryPath::of_dir(node);
-            let at = path.at().map_err(errno_of)?;
+            let at = path.at().map_err(|error| errno_of(&error))?;
             if sys::stat(at.as_fd(), at.name(), Follow::No, Fields::IDENTITY)?.id() != dir.id() {
                 return Err(RemovalCause::Replaced);
             }
             fathom_io::fault::point("remove-rmdir");
             unlinkat(&at, at.name(), AtFlags::REMOVEDIR)?;
+            running.has_removed.store(true, Ordering::Relaxed);
         }
         self.sums.add_directory(self.measures.then(|| allocated(dir)));
         if self.wants_entries {
@@ -158,7 +162,10 @@ impl Removal {
         cause: RemovalCause,
     ) {
         keep(node);
-        self.failed(RemovalFailure { path: path_of(running, node, name), operation, cause });
+        let path = path_of(running, node, name);
+        if running.is_new(&path, cause) {
+            self.failed(RemovalFailure { path, operation, cause });
+        }
     }
 
     /// Removes a directory in which everything is gone.
@@ -207,10 +214,6 @@ pub(crate) fn allocated(meta: &Meta) -> u64 {
     meta.blocks.saturating_mul(BLOCK_BYTES)
 }
 
-fn errno_of(error: std::io::Error) -> Errno {
-    Errno::from_io_error(&error).unwrap_or(Errno::IO)
-}
-
 impl Remover {
     /// Returns the target that a directory belongs to.
     fn running(&self, node: &Node) -> Option<Arc<RunningTarget>> {
@@ -225,13 +228,16 @@ impl Remover {
         let (removal, name) = (&self.0, entry.name.name);
         let known = entry.meta.and_then(Result::ok).copied();
         match removal.unlink(entry.dir(), name, known) {
-            Ok(meta) => removal.wants_entries.then(|| RemovedEntry {
-                path: path_of(&state.running, dir, Some(name)),
-                file_type: entry.file_type(),
-                dev: meta.map_or(state.meta.dev, |meta| meta.dev),
-                ino: meta.map_or(entry.name.ino, |meta| meta.ino),
-                allocated: meta.as_ref().map(allocated),
-            }),
+            Ok(meta) => {
+                state.running.has_removed.store(true, Ordering::Relaxed);
+                removal.wants_entries.then(|| RemovedEntry {
+                    path: path_of(&state.running, dir, Some(name)),
+                    file_type: entry.file_type(),
+                    dev: meta.map_or(state.meta.dev, |meta| meta.dev),
+                    ino: meta.map_or(entry.name.ino, |meta| meta.ino),
+                    allocated: meta.as_ref().map(allocated),
+                })
+            }
             // Another process removed it.
             Err(Errno::NOENT) => None,
             Err(errno) => {
@@ -286,11 +292,18 @@ impl Visitor for Remover {
         emit: &mut Emit<'_, Infallible>,
     ) {
         let Some(state) = dir.note::<DirState>() else { return };
+        let mut path_bytes = 0;
         for entry in entries.take_while(|_| !self.0.is_stopped()) {
             match (entry.file_type(), entry.meta) {
                 (FileType::Directory, _) => emit.descend(&entry),
                 (FileType::Unknown, Some(Err(errno))) => emit.failed(&entry, errno),
-                _ => batch.extend(self.entry(&entry, dir, state)),
+                _ => batch
+                    .extend(self.entry(&entry, dir, state).inspect(|entry| path_bytes += entry.path.len())),
+            }
+            if path_bytes >= PATH_BYTES_MAX {
+                self.0.removed(batch);
+                batch.clear();
+                path_bytes = 0;
             }
         }
         self.0.removed(batch);

@@ -1,8 +1,8 @@
 //! The targets that are being removed, and the supply of them to the walk.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use fathom_io::{Errno, beneath, sys};
@@ -12,9 +12,12 @@ use crate::failure::{RemovalCause, RemovalFailure, RemovalOperation};
 use crate::removal::Removal;
 use crate::target::{Location, Target};
 
-/// Walks of a target in which a directory was not empty although everything that was found in it
-/// had been removed. A server may leave out entries of a directory that changes while it is read.
-const ATTEMPTS_MAX: u32 = 4;
+/// Walks of a target in which nothing was removed, but a directory was not empty although
+/// everything that was found in it was gone. A server may leave out entries of a directory that
+/// changes while it is read.
+const FUTILE_WALKS_MAX: u32 = 4;
+/// All walks of a target: another process may fill a directory for ever.
+const WALKS_MAX: u32 = 100;
 /// The maximum number of open parent directories, and the divisor of the limit of descriptors.
 const PARENTS_MAX: usize = 128;
 const PARENTS_SHARE: usize = 8;
@@ -29,9 +32,31 @@ pub(crate) struct RunningTarget {
     pub(crate) dev: u64,
     /// Whether the path ends in a slash.
     pub(crate) is_directory: bool,
-    attempts: AtomicU32,
+    walks: AtomicU32,
+    futile_walks: AtomicU32,
+    /// Whether this walk has removed anything.
+    pub(crate) has_removed: AtomicBool,
+    /// The mount points that have been reported: each walk finds them again.
+    mount_points: Mutex<HashSet<Vec<u8>>>,
     /// The first directory that was not empty in the end.
     pub(crate) left: Mutex<Option<Vec<u8>>>,
+}
+
+impl RunningTarget {
+    /// Counts a walk that has left something. Returns whether another one may follow.
+    fn may_walk_again(&self) -> bool {
+        // Each walk of a target begins after the one before.
+        let is_futile = !self.has_removed.swap(false, Ordering::Relaxed);
+        let futile =
+            self.futile_walks.fetch_add(u32::from(is_futile), Ordering::Relaxed) + u32::from(is_futile);
+        self.walks.fetch_add(1, Ordering::Relaxed) + 1 < WALKS_MAX && futile < FUTILE_WALKS_MAX
+    }
+
+    /// Returns whether a failure has not been reported yet, as far as that is known.
+    pub(crate) fn is_new(&self, path: &[u8], cause: RemovalCause) -> bool {
+        let points = || self.mount_points.lock().unwrap_or_else(PoisonError::into_inner);
+        cause != RemovalCause::MountPoint || points().insert(path.to_vec())
+    }
 }
 
 /// The targets by index of their root in the walk, and those that are walked again.
@@ -62,7 +87,7 @@ impl RunningTargets {
         let mut state = self.lock();
         let running = state.by_root.remove(&root)?;
         let left = running.left.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        if running.attempts.fetch_add(1, Ordering::Relaxed) + 1 < ATTEMPTS_MAX {
+        if running.may_walk_again() {
             state.again.push_back(running);
             return None;
         }
@@ -74,8 +99,6 @@ impl RunningTargets {
 pub(crate) struct TargetSource<'r, I> {
     targets: I,
     removal: &'r Removal,
-    /// The next target, if too many parent directories were open for it.
-    held: Option<Target>,
     /// Number of roots supplied so far.
     roots: usize,
     /// The directory of the last target: neighbours in a list often share theirs.
@@ -87,7 +110,7 @@ pub(crate) struct TargetSource<'r, I> {
 impl<'r, I: Iterator<Item = Target>> TargetSource<'r, I> {
     pub(crate) fn new(targets: I, removal: &'r Removal) -> Self {
         let parents_max = parents_max();
-        Self { targets, removal, held: None, roots: 0, last: None, parents: Vec::new(), parents_max }
+        Self { targets, removal, roots: 0, last: None, parents: Vec::new(), parents_max }
     }
 
     /// Opens the parent directory of a target, and supplies the target as a root.
@@ -109,7 +132,10 @@ impl<'r, I: Iterator<Item = Target>> TargetSource<'r, I> {
                 path: without_slashes(target.path_bytes()),
                 dev: beneath::stat(parent.as_fd())?.dev,
                 is_directory,
-                attempts: AtomicU32::new(0),
+                walks: AtomicU32::new(0),
+                futile_walks: AtomicU32::new(0),
+                has_removed: AtomicBool::new(false),
+                mount_points: Mutex::default(),
                 left: Mutex::new(None),
             }),
         };
@@ -141,7 +167,7 @@ impl<I: Iterator<Item = Target>> RootSource for TargetSource<'_, I> {
             let again = self.removal.targets.lock().again.pop_front();
             let target = match &again {
                 Some(again) => Some(again.target.clone()),
-                None => self.held.take().or_else(|| self.targets.next()),
+                None => self.targets.next(),
             };
             // While anything is removed, it may have to be walked again.
             let Some(target) = target else { return if wait { NextRoot::End } else { NextRoot::NotNow } };
@@ -180,5 +206,67 @@ impl Removal {
         if !(self.ignore_missing && is_missing(cause)) {
             self.failed(RemovalFailure { path: target.path_bytes(), operation, cause });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::RemovalOptions;
+
+    fn running() -> RunningTarget {
+        RunningTarget {
+            target: Target::path("a"),
+            path: b"a".to_vec(),
+            dev: 1,
+            is_directory: false,
+            walks: AtomicU32::new(0),
+            futile_walks: AtomicU32::new(0),
+            has_removed: AtomicBool::new(false),
+            mount_points: Mutex::default(),
+            left: Mutex::new(None),
+        }
+    }
+
+    #[test]
+    fn walks_that_remove_nothing_end_sooner_than_others() {
+        let futile = running();
+        assert_eq!((0..9).take_while(|_| futile.may_walk_again()).count(), 3);
+        let fruitful = running();
+        let walk = |_: &i32| {
+            fruitful.has_removed.store(true, Ordering::Relaxed);
+            fruitful.may_walk_again()
+        };
+        assert_eq!((0..999).take_while(walk).count(), 99);
+    }
+
+    #[test]
+    fn a_mount_point_is_reported_once() {
+        let running = running();
+        let is_new = |path: &[u8], cause| running.is_new(path, cause);
+        assert!(is_new(b"a/m", RemovalCause::MountPoint) && is_new(b"a/n", RemovalCause::MountPoint));
+        assert!(!is_new(b"a/m", RemovalCause::MountPoint));
+        assert!(is_new(b"a/m", Errno::IO.into()) && is_new(b"a/m", Errno::IO.into()));
+    }
+
+    #[test]
+    fn few_parent_directories_are_open_at_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let count = parents_max() + 20;
+        for number in 0..count {
+            std::fs::create_dir_all(temp.path().join(format!("{number}/d"))).unwrap();
+        }
+        let removal = Removal::new(&RemovalOptions::default(), Arc::new(()));
+        let targets = (0..count).map(|number| Target::below(temp.path(), format!("{number}/d")));
+        let mut source = TargetSource::new(targets, &removal);
+        let mut supply = || match source.next_root(false) {
+            NextRoot::At(parent, _) => Some(parent),
+            _ => None,
+        };
+        let mut open: Vec<_> = std::iter::from_fn(&mut supply).collect();
+        assert_eq!(open.len(), parents_max());
+        // One that is closed is replaced by another.
+        open.remove(0);
+        assert_eq!(std::iter::from_fn(&mut supply).count(), 1);
     }
 }

@@ -7,8 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_io::Meta;
 
-/// Bytes in a block of `st_blocks` (stat(2)).
-const BLOCK_BYTES: u64 = 512;
+use crate::removal::allocated;
 
 /// The result of a removal, or of a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +26,13 @@ pub struct RemovalSummary {
     pub failures: u64,
     /// Whether the removal was stopped before its end.
     pub stopped: bool,
+}
+
+/// Adds bytes. A filesystem, of FUSE for example, may say anything about its files, so the sum
+/// saturates.
+fn add_bytes(sum: &AtomicU64, bytes: u64) {
+    let add = |sum: u64| Some(sum.saturating_add(bytes));
+    let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
 }
 
 /// The links of an inode with several.
@@ -55,7 +61,7 @@ impl RemovalSums {
     /// then knows the inode.
     pub(crate) fn note_links(&self, meta: &Meta) {
         if meta.nlink > 1 {
-            let allocated = meta.blocks.saturating_mul(BLOCK_BYTES);
+            let allocated = allocated(meta);
             let mut linked = self.linked();
             let count = linked.entry(meta.id()).or_insert(LinkCount { removed: 0, links: 0, allocated });
             count.links = count.links.max(meta.nlink);
@@ -68,9 +74,7 @@ impl RemovalSums {
         let Some(meta) = meta else { return };
         match self.linked().get_mut(&meta.id()) {
             Some(count) => count.removed += 1,
-            None => {
-                self.allocated.fetch_add(meta.blocks.saturating_mul(BLOCK_BYTES), Ordering::Relaxed);
-            }
+            None => add_bytes(&self.allocated, allocated(meta)),
         }
     }
 
@@ -81,7 +85,7 @@ impl RemovalSums {
     /// Adds a directory.
     pub(crate) fn add_directory(&self, allocated: Option<u64>) {
         self.directories.fetch_add(1, Ordering::Relaxed);
-        self.allocated.fetch_add(allocated.unwrap_or(0), Ordering::Relaxed);
+        add_bytes(&self.allocated, allocated.unwrap_or(0));
     }
 
     pub(crate) fn add_failure(&self) {
@@ -94,16 +98,36 @@ impl RemovalSums {
         let removed = || linked.values().filter(|count| count.removed > 0);
         let whole = removed().filter(|count| count.removed >= count.links);
         let sum = |counts: &mut dyn Iterator<Item = &LinkCount>| -> u64 {
-            counts.map(|count| count.allocated).sum()
+            counts.map(|count| count.allocated).fold(of(&self.allocated), u64::saturating_add)
         };
         let (all, whole) = (sum(&mut removed()), sum(&mut { whole }));
         RemovalSummary {
             files: of(&self.files),
             directories: of(&self.directories),
-            allocated: of(&self.allocated) + all,
-            freed: of(&self.allocated) + whole,
+            allocated: all,
+            freed: whole,
             failures: of(&self.failures),
             stopped,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_files_that_claim_to_be_huge_saturate() {
+        for nlink in [1, 2] {
+            let sums = RemovalSums::default();
+            for ino in 1..=3 {
+                let meta = Meta { ino, nlink, blocks: u64::MAX / 512, ..Meta::default() };
+                sums.note_links(&meta);
+                (0..nlink).for_each(|_| sums.add_file(Some(&meta)));
+                sums.add_directory(Some(u64::MAX / 2));
+            }
+            let summary = sums.summary(false);
+            assert_eq!((summary.allocated, summary.freed), (u64::MAX, u64::MAX), "{nlink}");
         }
     }
 }

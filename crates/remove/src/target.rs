@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use fathom_io::{Errno, FileTime};
+use fathom_io::{Errno, Fields, FileTime, Follow, sys};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::retry_on_intr;
 
@@ -65,6 +65,26 @@ impl Target {
     #[must_use]
     pub fn ctime(self, ctime: FileTime) -> Self {
         Self { ctime: Some(ctime), ..self }
+    }
+
+    /// Sets the inode that is at the path now as the one that is shown to the user. The path is
+    /// looked up as it is for a removal, so it may have any length.
+    ///
+    /// # Errors
+    /// Why the target cannot be removed: for example, it does not exist.
+    ///
+    /// ```
+    /// use fathom_remove::{RemovalCause, Target};
+    ///
+    /// assert!(Target::path("src").shown_now().is_ok());
+    /// let missing = Target::path("src/nonexistent").shown_now();
+    /// assert_eq!(missing, Err(RemovalCause::Os(fathom_remove::Errno::NOENT)));
+    /// ```
+    pub fn shown_now(self) -> Result<Self, RemovalCause> {
+        let location = self.split()?;
+        let parent = location.open()?;
+        let (dev, ino) = sys::stat(parent.as_fd(), &location.name, Follow::No, Fields::IDENTITY)?.id();
+        Ok(self.identity(Identity { dev, ino }))
     }
 
     /// Returns the whole path, for messages.

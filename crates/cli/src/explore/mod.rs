@@ -15,6 +15,7 @@ mod tty;
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,6 +28,7 @@ use fathom_text::time::{TimeStyle, Zone};
 
 use self::args::ExploreArgs;
 use self::inbox::{AnswerInbox, wake_pipe};
+use self::open::OpenedSource;
 use self::remote::FetchError;
 use self::run::{Running, SessionEnd};
 use self::signals::SessionSignals;
@@ -48,10 +50,13 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
 
 fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
     // The terminal first: without one, nothing is walked.
-    let opened = tty::open(args.prints_marks)
-        .map_err(FetchError::Failed)
-        .and_then(|tty| Ok((tty, open::open_source(args, charset)?)));
-    let (tty, opened) = match opened {
+    let opened = tty::open(args.prints_marks).map_err(FetchError::Failed).and_then(|tty| {
+        let wake = wake_pipe()
+            .map_err(|error| FetchError::Failed([b"cannot create a pipe: ", &reason(&error)[..]].concat()))?;
+        let opened = open::open_source(args, charset, &wake.1)?;
+        Ok((tty, wake, opened))
+    });
+    let (tty, wake, opened) = match opened {
         Ok(opened) => opened,
         Err(FetchError::Failed(message)) => {
             output::print_error(NAME, &message);
@@ -59,9 +64,10 @@ fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
         }
         Err(FetchError::Interrupted(status)) => return status,
     };
+    let OpenedSource { source, fetched, signals } = opened;
     // Its directory is removed after the source is closed.
-    let _fetched = opened.fetched;
-    match run(args, charset, tty, opened.source) {
+    let _fetched = fetched;
+    match run(args, charset, tty, source, (signals, wake)) {
         Ok((SessionEnd::Quit, marked)) => print_marked(args, &marked),
         Ok((SessionEnd::Interrupted(status), _)) => status,
         Err(error) => {
@@ -77,9 +83,9 @@ fn run(
     charset: Charset,
     tty: std::fs::File,
     source: Box<dyn Source>,
+    (signals, (wake, waker)): (SessionSignals, (UnixStream, UnixStream)),
 ) -> io::Result<(SessionEnd, Vec<Vec<u8>>)> {
-    let (wake, waker) = wake_pipe()?;
-    let signals = SessionSignals::install(&waker)?;
+    signals.install_job_control(&waker)?;
     tty::restore_on_panic(&tty, &waker)?;
     let inbox = Arc::new(AnswerInbox::new(waker));
     let answers = inbox.clone();

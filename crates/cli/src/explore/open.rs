@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use fathom_explore::source::{Source, SourceError};
@@ -12,34 +13,48 @@ use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 
 use super::args::ExploreArgs;
-use super::remote::{FetchError, RemoteInventory};
+use super::remote::{FetchError, MANIFEST, RemoteInventory};
+use super::signals::SessionSignals;
 use crate::shared::getent;
+use crate::shared::output::reason;
 use crate::shared::start::AutoStart;
-
-/// The file that makes a directory an inventory.
-const MANIFEST: &str = "manifest.json";
 
 /// A source that has been opened.
 pub(crate) struct OpenedSource {
     pub(crate) source: Box<dyn Source>,
     /// The inventory that it reads, which is removed with this.
     pub(crate) fetched: Option<RemoteInventory>,
+    /// The signals that end the process.
+    pub(crate) signals: SessionSignals,
 }
 
-/// Opens the source. Owners are those of the inventory, or of this machine.
+/// Opens the source, and installs the handlers of signals: before anything is fetched, because a
+/// signal has to remove that; after anything else, so that a signal ends a call that hangs. Each
+/// signal writes a byte to `wake`. Owners are those of the inventory, or of this machine.
 ///
 /// # Errors
 /// A message, without the program's name.
-pub(crate) fn open_source(args: &ExploreArgs, charset: Charset) -> Result<OpenedSource, FetchError> {
+pub(crate) fn open_source(
+    args: &ExploreArgs,
+    charset: Charset,
+    wake: &UnixStream,
+) -> Result<OpenedSource, FetchError> {
+    let install = || {
+        let installed = SessionSignals::install(wake);
+        installed
+            .map_err(|error| FetchError::Failed([b"cannot handle signals: ", &reason(&error)[..]].concat()))
+    };
     if let Some(tree) = &args.remote {
-        let fetched = tree.fetch(&args.ssh, args.one_file_system)?;
+        let signals = install()?;
+        let fetched = tree.fetch(&args.ssh, args.one_file_system, &signals)?;
+        fathom_io::fault::point("explore-fetched");
         let path = CString::new(fetched.path().into_os_string().into_vec()).unwrap_or_default();
         let opened = InventorySource::open(as_path(&path), args.since.as_deref());
         let source = opened.map_err(|error| FetchError::Failed(failure(&error, &path, charset)))?;
-        return Ok(OpenedSource { source: Box::new(source), fetched: Some(fetched) });
+        return Ok(OpenedSource { source: Box::new(source), fetched: Some(fetched), signals });
     }
     let source = open_local(args, charset).map_err(FetchError::Failed)?;
-    Ok(OpenedSource { source, fetched: None })
+    Ok(OpenedSource { source, fetched: None, signals: install()? })
 }
 
 fn open_local(args: &ExploreArgs, charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {
@@ -58,9 +73,7 @@ fn open_trees(args: &ExploreArgs, paths: &[CString], charset: Charset) -> Result
         // A tree that does not exist would be an empty screen.
         if let Err(error) = std::fs::symlink_metadata(as_path(path)) {
             let path = quoteaf(path.as_bytes(), charset);
-            return Err(
-                [b"cannot access ", &path[..], b": ", &crate::shared::output::reason(&error)].concat()
-            );
+            return Err([b"cannot access ", &path[..], b": ", &reason(&error)].concat());
         }
     }
     let start = AutoStart::read(super::NAME.as_bytes(), charset, args.model, args.threads.is_some());

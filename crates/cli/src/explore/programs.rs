@@ -5,9 +5,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
 
 use fathom_text::quote::{Charset, quoteaf};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::shared::output::reason;
 
@@ -31,14 +34,35 @@ pub(crate) fn opener(path: Vec<u8>) -> Command {
     command
 }
 
-/// Runs a program that has the terminal. Returns a message if it cannot be run or fails.
-pub(crate) fn run(mut command: Command, terminal: io::Result<File>) -> Option<Vec<u8>> {
+/// Runs a program that has the terminal, and calls `stop` each time that the program is stopped.
+/// Returns a message if it cannot be run or fails.
+pub(crate) fn run(
+    mut command: Command,
+    terminal: io::Result<File>,
+    stop: &mut dyn FnMut(),
+) -> Option<Vec<u8>> {
     let name = quoteaf(command.get_program().as_bytes(), Charset::Ascii);
-    let status = terminal.and_then(|terminal| command.stdout(terminal).status());
-    match status {
+    let child = terminal.and_then(|terminal| command.stdout(terminal).spawn());
+    match child.and_then(|child| wait(&child, stop)) {
         Ok(status) if status.success() || command.get_program() != OPENER => None,
         Ok(status) => Some([&name[..], b" failed: ", status.to_string().as_bytes()].concat()),
         Err(error) => Some([b"cannot run ", &name[..], b": ", &reason(&error)].concat()),
+    }
+}
+
+/// Waits until a program ends. If it is stopped, by Ctrl-Z for example, calls `stop`, and continues
+/// the program after that.
+fn wait(child: &Child, stop: &mut dyn FnMut()) -> io::Result<ExitStatus> {
+    let pid = Pid::from_child(child);
+    loop {
+        let found = retry_on_intr(|| waitpid(Some(pid), WaitOptions::UNTRACED))?;
+        let Some((_, status)) = found else { continue };
+        if !status.stopped() {
+            return Ok(ExitStatus::from_raw(status.as_raw()));
+        }
+        stop();
+        // A shell has a process group of its own, which is not continued with that of the explorer.
+        kill_process(pid, Signal::CONT)?;
     }
 }
 
@@ -77,9 +101,23 @@ mod tests {
 
     #[test]
     fn programs_that_cannot_be_run_are_named() {
-        let null = || File::options().write(true).open("/dev/null");
-        let message = run(Command::new("/nonexistent/program"), null()).unwrap();
+        let message = run(Command::new("/nonexistent/program"), null(), &mut || ()).unwrap();
         assert_eq!(message, b"cannot run '/nonexistent/program': No such file or directory");
-        assert_eq!(run(Command::new("false"), null()), None);
+        assert_eq!(run(Command::new("false"), null(), &mut || ()), None);
+    }
+
+    fn null() -> io::Result<File> {
+        File::options().write(true).open("/dev/null")
+    }
+
+    #[test]
+    fn a_program_that_is_stopped_is_continued_after_the_explorer() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "kill -STOP $$; echo >continued; kill -STOP $$"]).current_dir(&temp);
+        let mut found = Vec::new();
+        let mut stop = || found.push(temp.path().join("continued").exists());
+        assert_eq!(run(command, null(), &mut stop), None);
+        assert_eq!(found, [false, true]);
     }
 }

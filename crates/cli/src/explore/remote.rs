@@ -8,14 +8,16 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use fathom_explore::script::quoted;
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::escape_controls;
 use tar::{Archive, EntryType};
 use tempfile::TempDir;
 
-use self::interruption::Interruption;
+use self::interruption::{InterruptibleReader, wait};
+use super::signals::SessionSignals;
 use crate::shared::output::reason;
 use crate::shared::temporary;
 
@@ -27,6 +29,8 @@ pub(crate) const SSH: &str = "ssh";
 const NO_INVENTORY: i32 = 2;
 /// The exit status of a shell that does not find a command.
 const NOT_FOUND: i32 = 127;
+/// The name of the manifest in an inventory.
+pub(super) const MANIFEST: &str = "manifest.json";
 /// Most files of an inventory in an archive.
 const FILES_MAX: usize = 100_000;
 /// The longest name of a file in an archive, in bytes: longer ones do not fit in a header.
@@ -55,30 +59,21 @@ pub(crate) struct RemoteInventory {
 }
 
 impl RemoteTree {
-    /// Parses `HOST:PATH`; an empty path is the home directory there. An IPv6 address stands in
-    /// brackets.
+    /// Parses `HOST:PATH`; an empty path is the home directory there. A host with colons, such as
+    /// an IPv6 address, stands in brackets: `user@[HOST]:PATH`.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, Vec<u8>> {
         let invalid = |why: &str| {
             let shown = escape_controls(text);
             [b"invalid tree '", &shown[..], b"' for '--remote': ", why.as_bytes()].concat()
         };
-        let bracket = text.iter().position(|byte| *byte == b']').filter(|_| text.contains(&b'['));
-        let start = bracket.unwrap_or(0);
-        let colon = text[start..].iter().position(|byte| *byte == b':').map(|at| start + at);
-        let colon = colon.ok_or_else(|| invalid("it has to be HOST:PATH"))?;
-        let (host, path) = (&text[..colon], &text[colon + 1..]);
-        // ssh would take such a host for an option.
-        if host.is_empty() || host.starts_with(b"-") || host.iter().any(u8::is_ascii_whitespace) {
+        let (host, path) = split(text).ok_or_else(|| invalid("it has to be HOST:PATH"))?;
+        if !is_host(&host) {
             return Err(invalid("this is no name of a host"));
         }
         if path.contains(&0) {
             return Err(invalid("a path has no NUL"));
         }
         let path = if path.is_empty() { b".".to_vec() } else { path.to_vec() };
-        let host: Vec<u8> = match host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")) {
-            Some(address) => address.to_vec(),
-            None => host.to_vec(),
-        };
         Ok(Self { host: OsString::from_vec(host), path })
     }
 
@@ -95,42 +90,58 @@ impl RemoteTree {
     ///
     /// # Errors
     /// If there is no inventory.
-    pub(crate) fn fetch(&self, ssh: &OsStr, one_file_system: bool) -> Result<RemoteInventory, FetchError> {
-        let interruption = Interruption::watch();
-        let fetched = self.fetch_until(&interruption, ssh, one_file_system);
-        match interruption.status() {
+    pub(crate) fn fetch(
+        &self,
+        ssh: &OsStr,
+        one_file_system: bool,
+        signals: &SessionSignals,
+    ) -> Result<RemoteInventory, FetchError> {
+        let fetched = self
+            .start(ssh, one_file_system)
+            .and_then(|(child, directory)| self.receive(child, directory, signals));
+        match signals.status() {
             Some(status) => Err(FetchError::Interrupted(status)),
             None => fetched.map_err(FetchError::Failed),
         }
     }
 
-    fn fetch_until(
-        &self,
-        interruption: &Interruption,
-        ssh: &OsStr,
-        one_file_system: bool,
-    ) -> Result<RemoteInventory, Vec<u8>> {
-        let failed = |why: &[u8]| [b"cannot scan on '", self.host.as_bytes(), b"': ", why].concat();
+    fn failed(&self, why: &[u8]) -> Vec<u8> {
+        [b"cannot scan on '", self.host.as_bytes(), b"': ", why].concat()
+    }
+
+    /// Starts the scan there, and makes the directory for the inventory.
+    fn start(&self, ssh: &OsStr, one_file_system: bool) -> Result<(Child, TempDir), Vec<u8>> {
         let mut words = ssh.as_bytes().split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let program = words.next().ok_or_else(|| b"the command for '--ssh' is empty".to_vec())?;
         let directory = temporary::directory("fathom-explore-")?;
-        let mut child = Command::new(OsStr::from_bytes(program))
+        let child = Command::new(OsStr::from_bytes(program))
             .args(words.map(OsStr::from_bytes))
+            .arg("--")
             .arg(&self.host)
             .arg(self.remote_command(one_file_system))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| failed(&[program, b": ", &reason(&error)].concat()))?;
+            .map_err(|error| self.failed(&[program, b": ", &reason(&error)].concat()))?;
+        Ok((child, directory))
+    }
+
+    fn receive(
+        &self,
+        mut child: Child,
+        directory: TempDir,
+        signals: &SessionSignals,
+    ) -> Result<RemoteInventory, Vec<u8>> {
+        let failed = |why: &[u8]| self.failed(why);
         let unpacked = match child.stdout.take() {
-            Some(stdout) => unpack(interruption.reader(stdout), directory.path()),
+            Some(source) => unpack(InterruptibleReader { source, signals }, directory.path()),
             None => Err(io::Error::other("no output")),
         };
         if unpacked.is_err() {
             // It may wait for a reader of its output.
             let _ = child.kill();
         }
-        let status = child.wait().map_err(|error| failed(&reason(&error)))?;
+        let status = wait(&mut child, signals).map_err(|error| failed(&reason(&error)))?;
         match (status.code(), unpacked) {
             (Some(NOT_FOUND), _) => Err(failed(b"there is no fathom in its PATH")),
             (Some(code), _) if code >= NO_INVENTORY => Err(failed(status.to_string().as_bytes())),
@@ -153,17 +164,24 @@ impl RemoteInventory {
     }
 }
 
-/// Quotes a word for a POSIX shell.
-fn quoted(word: &[u8]) -> Vec<u8> {
-    let mut quoted = b"'".to_vec();
-    for byte in word {
-        match byte {
-            b'\'' => quoted.extend_from_slice(br"'\''"),
-            byte => quoted.push(*byte),
-        }
+/// Splits `HOST:PATH` into the host, without its brackets, and the path.
+fn split(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mark = text.iter().position(|byte| matches!(byte, b'[' | b':'))?;
+    let (user, rest) = text.split_at(mark);
+    if rest.starts_with(b"[") && (user.is_empty() || user.ends_with(b"@")) {
+        let end = rest.iter().position(|byte| *byte == b']')?;
+        let path = rest[end + 1..].strip_prefix(b":")?;
+        return Some(([user, &rest[1..end]].concat(), path));
     }
-    quoted.push(b'\'');
-    quoted
+    let colon = text.iter().position(|byte| *byte == b':')?;
+    Some((text[..colon].to_vec(), &text[colon + 1..]))
+}
+
+/// Returns whether ssh can take a word for `HOST` or `USER@HOST`, and for no option.
+fn is_host(word: &[u8]) -> bool {
+    let is_plain = |byte: &u8| !byte.is_ascii_whitespace() && !byte.is_ascii_control();
+    let is_name = |part: &[u8]| !part.is_empty() && !part.starts_with(b"-");
+    word.iter().all(is_plain) && word.split(|byte| *byte == b'@').all(is_name)
 }
 
 /// Unpacks an archive of an inventory in the directory `into`. Only new regular files with the
@@ -189,9 +207,6 @@ fn unpack(archive: impl Read, into: &Path) -> io::Result<()> {
     let has_manifest = names.contains(MANIFEST);
     has_manifest.then_some(()).ok_or_else(|| io::Error::other("it has no manifest"))
 }
-
-/// The name of the manifest in an inventory.
-const MANIFEST: &str = "manifest.json";
 
 /// Returns the name of a file of an inventory; `None` if it has another name.
 fn file_name(name: &[u8]) -> Option<&str> {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ use fathom_walk::Error;
 
 use super::args::ExploreArgs;
 use crate::shared::output::reason;
-use crate::shared::removal::{RemovalLog, failure_message, trash_options};
+use crate::shared::removal::{RemovalLog, failure_message, trash_options, xdg_directory};
 use crate::shared::start::AutoStart;
 
 /// Returns the remover for entries of this machine; `None` if nothing may be removed.
@@ -128,7 +128,11 @@ impl Remover for TreeRemover {
 }
 
 fn target(removal: &Removal) -> Target {
-    Target::below(as_path(&removal.root), removal.below.clone()).identity(removal.identity)
+    let target = Target::below(as_path(&removal.root), removal.below.clone()).identity(removal.identity);
+    match removal.ctime {
+        Some(ctime) => target.ctime(ctime),
+        None => target,
+    }
 }
 
 /// Returns whether the inode that was shown is no longer at its place.
@@ -171,8 +175,7 @@ fn as_path(bytes: &[u8]) -> &Path {
 
 /// Opens the log of the explorer, `$XDG_STATE_HOME/fathom/removed.jsonl`.
 fn open_log(action: &'static str) -> io::Result<RemovalLog> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    let state = xdg_directory("XDG_STATE_HOME", ".local/state");
     let directory = state.ok_or_else(|| io::Error::other("HOME is not set"))?.join("fathom");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
     RemovalLog::open(&directory.join("removed.jsonl"), action)
@@ -245,7 +248,7 @@ mod tests {
             root: root.as_os_str().as_bytes().to_vec(),
             below: b"f".to_vec(),
             identity: fathom_remove::Identity { dev, ino: 1 },
-            is_directory: false,
+            ctime: None,
         };
         let found = [(removal(dev).root, b"data/Trash".to_vec())];
         assert_eq!(trashes(&[removal(dev), removal(dev)], Some(&home)), found);

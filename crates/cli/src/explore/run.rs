@@ -154,10 +154,9 @@ impl Running {
         Ok(None)
     }
 
-    /// Returns whether a shell would continue the process. There is none if this is the job of the
-    /// terminal itself, for which the kernel ignores SIGTSTP (an orphaned process group).
+    /// Returns whether a shell would continue the process.
     fn can_stop(&mut self) -> bool {
-        let is_alone = getsid(None).is_ok_and(|session| session == getpgrp());
+        let is_alone = is_job_of_terminal();
         if is_alone {
             self.say(b"there is no shell to go back to".to_vec());
         }
@@ -166,8 +165,14 @@ impl Running {
 
     fn run_program(&mut self, command: std::process::Command) -> io::Result<()> {
         self.terminal.leave()?;
-        let message = programs::run(command, self.terminal.output());
-        self.signals.forget_interrupt();
+        let mut stop = || {
+            if !is_job_of_terminal() {
+                // A process may always signal its own group.
+                let _ = kill_current_process_group(Signal::STOP);
+            }
+        };
+        let message = programs::run(command, self.terminal.output(), &mut stop);
+        self.signals.forget_keyboard();
         self.terminal.resume()?;
         if let Some(message) = message {
             self.say(message);
@@ -179,4 +184,10 @@ impl Running {
         // A message asks for no effects.
         let _ = self.state.handle(Event::Answer(Answer::Message(message)));
     }
+}
+
+/// Returns whether this is the job of the terminal itself, without a shell. The kernel ignores
+/// SIGTSTP for it (an orphaned process group).
+fn is_job_of_terminal() -> bool {
+    getsid(None).is_ok_and(|session| session == getpgrp())
 }

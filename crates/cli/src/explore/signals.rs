@@ -20,7 +20,8 @@ pub(super) struct SessionSignals {
 }
 
 impl SessionSignals {
-    /// Installs the handlers. Each signal sets its flag first, and then writes a byte to `wake`.
+    /// Installs the handlers of the signals that end the process. Each signal sets its flag first,
+    /// and then writes a byte to `wake`.
     ///
     /// # Errors
     /// If a handler cannot be installed.
@@ -30,12 +31,21 @@ impl SessionSignals {
             flag::register_usize(signal, signals.ended.clone(), signal as usize)?;
             pipe::register(signal, wake.try_clone()?)?;
         }
-        flag::register(SIGTSTP, signals.stopped.clone())?;
-        flag::register(SIGCONT, signals.continued.clone())?;
+        Ok(signals)
+    }
+
+    /// Installs the handlers of the other signals in the same way. Before that, Ctrl-Z stops the
+    /// process.
+    ///
+    /// # Errors
+    /// If a handler cannot be installed.
+    pub(super) fn install_job_control(&self, wake: &UnixStream) -> io::Result<()> {
+        flag::register(SIGTSTP, self.stopped.clone())?;
+        flag::register(SIGCONT, self.continued.clone())?;
         for signal in [SIGTSTP, SIGCONT, SIGWINCH] {
             pipe::register(signal, wake.try_clone()?)?;
         }
-        Ok(signals)
+        Ok(())
     }
 
     /// Returns the exit status if a signal ends the process, by the convention of shells.
@@ -47,8 +57,10 @@ impl SessionSignals {
         u8::try_from(signal).ok().filter(|signal| *signal != 0).map(|signal| 128 + signal)
     }
 
-    /// Forgets SIGINT, which was meant for a program that had the terminal.
-    pub(super) fn forget_interrupt(&self) {
+    /// Forgets the signals of the keyboard, which were meant for a program that had the terminal.
+    pub(super) fn forget_keyboard(&self) {
+        self.stopped.store(false, Ordering::Relaxed);
+        self.continued.store(false, Ordering::Relaxed);
         let _ = self.ended.compare_exchange(SIGINT as usize, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 

@@ -36,7 +36,8 @@ pub(crate) const FLAGS: &[Flag<ExploreOption>] = &[
         .required("HOST:PATH", ValueKind::Text)
         .more("`fathom scan` scans it there, so fathom has to be installed there, and the inventory is kept here until the end."),
     long(ExploreOption::Ssh, "ssh", ENGINE, "the command for `--remote`, with its options: `ssh -p 2222`")
-        .required("COMMAND", ValueKind::Text),
+        .required("COMMAND", ValueKind::Text)
+        .more("It is given `--`, HOST and the command for the shell there."),
     both(ExploreOption::OneFileSystem, b'x', "one-file-system", SHOWN, "skip directories on other file systems"),
     long(ExploreOption::ApparentSize, "apparent-size", SHOWN, "apparent sizes instead of disk usage; the key `a` changes it"),
     long(ExploreOption::Sort, "sort", SHOWN, "sort by `size`, `name`, `count`, `mtime` or `growth` at first")
@@ -117,7 +118,8 @@ const MARKS: Note = Note {
          not change what is marked.",
         "`d` deletes and `D` moves to the trash the marked entries, or the one under the cursor if none is marked. Before, \
          it is said how many files and directories this is, and how much space the file system will get back. If there \
-         are directories among them, this number has to be typed. An entry that has become another inode is not removed.",
+         are directories among them, this number has to be typed. An entry that has become another inode, and a \
+         file that has been changed since it was shown, are not removed.",
         "Everything that was removed is in the log `$XDG_STATE_HOME/fathom/removed.jsonl` (`~/.local/state/fathom/removed.jsonl`), \
          in the format of `fathom rm --log`.",
         "`W` writes a shell script that removes the marked entries, Tab lists them, `*` inverts the marks, `+` marks all that \

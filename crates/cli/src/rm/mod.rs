@@ -12,11 +12,14 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_remove::{RemovalAction, RemovalOptions, RemovalSummary, Target, remove, working_directories};
+use fathom_remove::{
+    Observer, RemovalAction, RemovalFailure, RemovalOperation, RemovalOptions, RemovalSummary, Target,
+    remove, working_directories,
+};
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{PathSource, RmArgs};
-use self::paths::{Paths, PathsError, as_shown, file_bytes};
+use self::paths::{Paths, PathsError, file_bytes};
 use self::report::{EventWords, RmReport, cause};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::interrupt::TerminationSignals;
@@ -94,7 +97,7 @@ fn removed(
         signals.register();
         return run(Box::new(paths), options, report.clone()).map(Some);
     }
-    let targets: Vec<_> = paths.map(as_shown).collect();
+    let targets: Vec<_> = paths.filter_map(|target| as_shown(target, report)).collect();
     let count = RemovalOptions { action: RemovalAction::DryRun, ..options.clone() };
     let plan = run(Box::new(targets.iter().cloned()), &count, Arc::new(()))?;
     if plan.files + plan.directories > 0 && !question::is_confirmed(&plan) {
@@ -105,21 +108,31 @@ fn removed(
     run(Box::new(targets.into_iter()), options, report.clone()).map(Some)
 }
 
+/// Adds the inode that is there now, so that only that one is removed after the question. A target
+/// that is not there is reported, and never removed.
+fn as_shown(target: Target, report: &RmReport) -> Option<Target> {
+    let path = target.path_bytes();
+    let failed = |cause| report.failed(&RemovalFailure { path, operation: RemovalOperation::Remove, cause });
+    target.shown_now().map_err(failed).ok()
+}
+
 /// Prints the sums where they are wanted. Returns the exit status.
 fn finish(args: &RmArgs, summary: &RemovalSummary, report: &RmReport, signals: &TerminationSignals) -> u8 {
     let (done, would) = if args.trash { ("trashed", "would trash") } else { ("removed", "would remove") };
     if args.dry_run {
-        report.print(format!("{would} {}\n", question::amount(summary)).as_bytes());
+        // The trash keeps all blocks.
+        let amount = if args.trash { question::amount_kept(summary) } else { question::amount(summary) };
+        report.print(format!("{would} {amount}\n").as_bytes());
     }
     let status = report.status();
-    if summary.stopped && status == 0 {
+    if summary.stopped && signals.has_arrived() {
         report.print_error(format!("interrupted: {done} {}", question::counts(summary)).as_bytes());
         return signals.status();
     }
     if !args.dry_run && std::io::stderr().is_terminal() && args.progress != ShowWhen::Never {
         report.print_error(format!("{done} {}", question::counts(summary)).as_bytes());
     }
-    status.max(if summary.failures > 0 { FAILED } else { 0 })
+    status
 }
 
 fn options(args: &RmArgs, signals: &TerminationSignals, charset: Charset) -> RemovalOptions {

@@ -2,13 +2,13 @@
 //! while the removal runs.
 
 use std::cell::RefCell;
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use fathom_remove::{Identity, Target};
+use fathom_remove::Target;
 
 use super::args::PathSource;
 
@@ -79,15 +79,6 @@ fn next_path(reader: &mut impl BufRead) -> Result<Option<PathBuf>, PathsError> {
         (_, true) => Err(PathsError::Empty),
         (read, _) if !is_ended && read as u64 == PATH_BYTES_MAX => Err(PathsError::TooLong),
         _ => Ok(Some(OsString::from_vec(path).into())),
-    }
-}
-
-/// Adds the inode that is there now, so that only that one is removed after the question.
-pub(crate) fn as_shown(target: Target) -> Target {
-    let found = CString::new(target.path_bytes()).ok().and_then(|path| fathom_walk::lstat(&path).ok());
-    match found {
-        Some(meta) => target.identity(Identity { dev: meta.dev, ino: meta.ino }),
-        None => target,
     }
 }
 

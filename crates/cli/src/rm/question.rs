@@ -51,13 +51,19 @@ pub(crate) fn counts(summary: &RemovalSummary) -> String {
 
 /// Returns the counts with the bytes.
 pub(crate) fn amount(summary: &RemovalSummary) -> String {
-    let human = |bytes| {
-        let mut text = Vec::new();
-        BlockSize::HUMAN.write(bytes, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    };
     let (allocated, freed) = (human(summary.allocated), human(summary.freed));
     format!("{} ({allocated} allocated, {freed} would be free)", counts(summary))
+}
+
+/// Returns the counts with the bytes, none of which would be free.
+pub(crate) fn amount_kept(summary: &RemovalSummary) -> String {
+    format!("{} ({} allocated)", counts(summary), human(summary.allocated))
+}
+
+fn human(bytes: u64) -> String {
+    let mut text = Vec::new();
+    BlockSize::HUMAN.write(bytes, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

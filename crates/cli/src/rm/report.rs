@@ -26,6 +26,8 @@ pub(crate) struct RmReport {
     /// Stops the removal if the log cannot be written.
     stop: Arc<AtomicBool>,
     has_failed: AtomicBool,
+    /// Whether a failure of the log has been reported.
+    has_lost_log: AtomicBool,
 }
 
 impl RmReport {
@@ -35,8 +37,9 @@ impl RmReport {
         log: Option<RemovalLog>,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        let (out, has_failed) = (Mutex::new(Output::with_quoted_names()), AtomicBool::new(false));
-        Self { charset, out, words, log: log.map(Mutex::new), stop, has_failed }
+        let (out, log) = (Mutex::new(Output::with_quoted_names()), log.map(Mutex::new));
+        let (has_failed, has_lost_log) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { charset, out, words, log, stop, has_failed, has_lost_log }
     }
 
     fn out(&self) -> MutexGuard<'_, Output> {
@@ -69,9 +72,9 @@ impl RmReport {
     fn write_log(&self, entries: &[RemovedEntry]) {
         let Some(log) = &self.log else { return };
         let written = log.lock().unwrap_or_else(PoisonError::into_inner).append(entries);
-        if let Err(error) = written
-            && !self.stop.swap(true, Ordering::Relaxed)
-        {
+        let Err(error) = written else { return };
+        self.stop.store(true, Ordering::Relaxed);
+        if !self.has_lost_log.swap(true, Ordering::Relaxed) {
             self.fail(&[b"cannot write the log: ", &cause(&error)[..]].concat());
         }
     }
@@ -102,4 +105,20 @@ impl Observer for RmReport {
 /// Returns the words for an I/O error.
 pub(crate) fn cause(error: &std::io::Error) -> Vec<u8> {
     Errno::from_io_error(error).map_or_else(|| error.to_string().into_bytes(), strerror)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_log_is_reported_after_a_signal_too() {
+        let log = RemovalLog::open(std::path::Path::new("/dev/full"), "remove").unwrap();
+        let report = RmReport::new(Charset::Ascii, None, Some(log), Arc::new(AtomicBool::new(true)));
+        let (path, file_type) = (b"a".to_vec(), FileType::Regular);
+        let entry = RemovedEntry { path, file_type, dev: 1, ino: 2, allocated: None };
+        assert!(!report.has_failed.load(Ordering::Relaxed));
+        report.removed(&[entry]);
+        assert!(report.has_failed.load(Ordering::Relaxed));
+    }
 }

@@ -42,6 +42,11 @@ impl TerminationSignals {
         }
     }
 
+    /// Returns whether a signal has arrived. Something else may have set the flag.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.signal.load(Ordering::Relaxed) != 0
+    }
+
     /// Returns the exit status for the signal, by the convention of shells (128 + signal).
     pub(crate) fn status(&self) -> u8 {
         // Relaxed suffices: the handler stores the number before the flag that stopped the work,

@@ -10,14 +10,16 @@ use fathom_text::strerror;
 
 use crate::shared::json::JsonObject;
 
-/// An open log: JSON Lines, appended by one write for each batch, so that the log has all that was
-/// removed even if the process is killed.
+/// An open log: JSON Lines, appended by one write for each batch of removed entries. If the process
+/// is killed, the last batch of each thread may be missing.
 #[derive(Debug)]
 pub(crate) struct RemovalLog {
     file: File,
     /// The action in each object.
     action: &'static str,
     buffer: Vec<u8>,
+    /// Whether the last write has failed, perhaps within a line.
+    is_torn: bool,
 }
 
 impl RemovalLog {
@@ -27,7 +29,7 @@ impl RemovalLog {
     /// As open(2).
     pub(crate) fn open(path: &Path, action: &'static str) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self { file, action, buffer: Vec::new() })
+        Ok(Self { file, action, buffer: Vec::new(), is_torn: false })
     }
 
     /// Appends an object for each entry.
@@ -37,6 +39,9 @@ impl RemovalLog {
     pub(crate) fn append(&mut self, entries: &[RemovedEntry]) -> io::Result<()> {
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         self.buffer.clear();
+        if self.is_torn {
+            self.buffer.push(b'\n');
+        }
         for entry in entries {
             let mut object = JsonObject::new(&mut self.buffer);
             object.text("time", time.as_bytes());
@@ -51,15 +56,22 @@ impl RemovalLog {
             }
             object.end();
         }
-        self.file.write_all(&self.buffer)
+        let written = self.file.write_all(&self.buffer);
+        self.is_torn = written.is_err();
+        written
     }
 }
 
-/// Returns the user's trash and the time. Relative paths in the environment are ignored, as the XDG
-/// Base Directory Specification requires.
-pub(crate) fn trash_options() -> TrashOptions {
+/// Returns the directory that a variable of the XDG Base Directory Specification names, or else the
+/// one below the home directory. Relative paths in the environment are ignored, as it requires.
+pub(crate) fn xdg_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)))
+}
+
+/// Returns the user's trash and the time.
+pub(crate) fn trash_options() -> TrashOptions {
+    let data = xdg_directory("XDG_DATA_HOME", ".local/share");
     let deletion_date = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
     TrashOptions { home: data.map(|data| data.join("Trash")), deletion_date }
 }
@@ -72,4 +84,34 @@ pub(crate) fn failure_message(failure: &RemovalFailure, charset: Charset) -> Vec
         (None, words) => words.unwrap_or_default().as_bytes().to_vec(),
     };
     [format!("cannot {operation} ").as_bytes(), &quoteaf(path, charset), b": ", &words].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_walk::FileType;
+
+    use super::*;
+
+    #[test]
+    fn a_line_after_a_failed_write_begins_on_a_line_of_its_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("log");
+        let mut log = RemovalLog::open(&path, "remove").unwrap();
+        let entry = |name: &[u8]| {
+            let path = name.to_vec();
+            [RemovedEntry { path, file_type: FileType::Regular, dev: 1, ino: 2, allocated: None }]
+        };
+        log.append(&entry(b"a")).unwrap();
+        // A disk that is full in the middle of a line.
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let whole = std::mem::replace(&mut log.file, full);
+        log.append(&entry(b"b")).unwrap_err();
+        (&whole).write_all(b"{\"time\":").unwrap();
+        log.file = whole;
+        log.append(&entry(b"c")).unwrap();
+        log.append(&entry(b"d")).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let paths = text.lines().map(|line| line.split("\"path\":\"").nth(1).map(|rest| &rest[..1]));
+        assert_eq!(paths.collect::<Vec<_>>(), [Some("a"), None, Some("c"), Some("d")]);
+    }
 }

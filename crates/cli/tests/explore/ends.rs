@@ -33,6 +33,31 @@ fn an_interrupted_transfer_leaves_no_temporary_directory() {
 }
 
 #[test]
+fn a_signal_after_the_archive_ends_the_transfer() {
+    let Some(tmux) = start() else { return };
+    // It closes its output, sends the signal, and does not end by itself.
+    let script = r"#!/bin/sh\ncat made.tar\nexec >&-\nsleep 0.5\nkill -TERM $PPID\nexec sleep 1000\n";
+    tmux.line(&format!("mkdir tmp; fathom scan -o - d >made.tar; printf '{script}' >ssh; chmod +x ssh"));
+    let explore = "TMPDIR=$PWD/tmp fathom explore --ssh ./ssh --remote nas:/srv";
+    tmux.line(&format!(r#"clear; {explore}; echo "ended with $? and $(ls tmp | wc -l) left""#));
+    tmux.wait_for("ended with 143 and 0 left");
+}
+
+#[test]
+fn a_signal_between_the_transfer_and_the_session_ends_the_session() {
+    if !cfg!(debug_assertions) {
+        return skip("needs a build with debug assertions, which has points to send signals at");
+    }
+    let Some(tmux) = start() else { return };
+    let script = r"#!/bin/sh\nexec cat made.tar\n";
+    tmux.line(&format!("mkdir tmp; fathom scan -o - d >made.tar; printf '{script}' >ssh; chmod +x ssh"));
+    let explore = "fathom explore --ssh ./ssh --remote nas:/srv";
+    let explore = format!("TMPDIR=$PWD/tmp FATHOM_FAULT=explore-fetched:1:TERM {explore}");
+    tmux.line(&format!(r#"clear; {explore}; echo "ended with $? and $(ls tmp | wc -l) left""#));
+    tmux.wait_for("ended with 143 and 0 left");
+}
+
+#[test]
 fn a_panic_restores_the_terminal_and_is_printed_after_that() {
     if !cfg!(debug_assertions) {
         return skip("needs a build with debug assertions, which has points to panic at");
@@ -78,6 +103,28 @@ fn the_session_can_be_suspended_and_continued() {
     tmux.wait("the prompt", |screen| !screen.contains(" tree\n") && screen.trim_end().ends_with('$'));
     tmux.line(r#"clear; [ "$(stty -g)" = "$m" ] && echo "is restored""#);
     tmux.wait("the modes", |screen| screen.lines().any(|line| line == "is restored"));
+}
+
+#[test]
+fn a_program_of_the_explorer_is_suspended_with_it() {
+    let Some(tmux) = start() else { return };
+    tmux.line(r"printf '#!/bin/sh\necho it runs; read line; echo $line >line\n' >program; chmod +x program");
+    tmux.line("SHELL=$PWD/program fathom explore d");
+    tmux.wait_for_items(2);
+    tmux.text("b");
+    tmux.wait("the program", |screen| screen.lines().any(|line| line == "it runs"));
+    tmux.keys(&["C-z"]);
+    tmux.wait("the prompt", |screen| screen.trim_end().ends_with('$'));
+    tmux.line("clear; fg");
+    tmux.wait("the job", |screen| screen.contains("explore d"));
+    tmux.line("typed");
+    // The explorer is not suspended once more.
+    tmux.wait_for_items(2);
+    assert_eq!(std::fs::read_to_string(tmux.tree.at("d/line")).unwrap(), "typed\n");
+    tmux.text("n");
+    tmux.wait_for("by name");
+    tmux.text("q");
+    tmux.wait("the prompt", |screen| !screen.contains(" tree\n") && screen.trim_end().ends_with('$'));
 }
 
 #[test]

@@ -143,6 +143,22 @@ fn marked_entries_are_deleted_and_moved_to_the_trash() {
 }
 
 #[test]
+fn a_file_that_has_changed_since_it_was_shown_stays() {
+    let Some(tmux) = Tmux::start(sample()) else { return };
+    tmux.explore("fathom explore d", 4);
+    tmux.text("fmid");
+    tmux.wait_for("find: mid_");
+    tmux.keys(&["Enter"]);
+    // The same inode number, as a new file may have it.
+    std::fs::write(tmux.tree.at("d/middle.log"), "new").unwrap();
+    tmux.text("d");
+    tmux.wait_for("It has been replaced or changed");
+    assert!(tmux.tree.at("d/middle.log").exists());
+    tmux.text("q");
+    tmux.ended(0);
+}
+
+#[test]
 fn an_inventory_is_explored_with_its_growth() {
     let Some(tmux) = Tmux::start(sample()) else { return };
     commands::stdout_of(&tmux.tree, &["scan", "-o", "old", "d"]);

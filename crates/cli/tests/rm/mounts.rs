@@ -42,6 +42,35 @@ fn a_mount_inside_is_left_with_all_directories_above_it() {
 }
 
 #[test]
+fn a_directory_with_a_mount_inside_does_not_go_to_the_trash() {
+    if !needs_mounts() {
+        return;
+    }
+    let tree = Tree::parse("d/a/, d/f 1, d-2/f 1, file/f, outside 1, data/");
+    let output = script(
+        &tree,
+        "export XDG_DATA_HOME=$PWD/data
+         mkdir 'd/a/m x'
+         mount -t tmpfs none 'd/a/m x' && touch 'd/a/m x/inside'
+         mount --bind outside file/f
+         ln -s . link
+         rm -r --trash link/d file d-2 || echo status $?
+         find d file d-2 data/Trash/files data/Trash/info 2>/dev/null | sort",
+    );
+    let (_, stdout, stderr) = parts(&output);
+    assert_eq!(
+        stderr,
+        "fathom rm: cannot trash 'link/d': Something is mounted in it\n\
+         fathom rm: cannot trash 'file': Something is mounted in it\n"
+    );
+    assert_eq!(
+        stdout,
+        "status 1\nd\nd/a\nd/a/m x\nd/a/m x/inside\nd/f\ndata/Trash/files\ndata/Trash/files/d-2\n\
+         data/Trash/files/d-2/f\ndata/Trash/info\ndata/Trash/info/d-2.trashinfo\nfile\nfile/f\n"
+    );
+}
+
+#[test]
 fn a_target_that_is_a_mount_point_is_left_and_so_is_a_mounted_file() {
     if !needs_mounts() {
         return;

@@ -2,7 +2,7 @@
 //! typed already.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -15,19 +15,43 @@ fn answered(tree: &Tree, words: &[&str], answer: &str) -> (i32, String, String) 
     parts(&on_terminal(tree, words, answer, |_| ()))
 }
 
-/// Runs a command that `change` has completed.
-fn on_terminal(tree: &Tree, words: &[&str], answer: &str, change: impl FnOnce(&mut Command)) -> Output {
+/// Returns a command whose standard input is a terminal, and that terminal.
+fn with_terminal(tree: &Tree, words: &[&str]) -> (Command, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).and_then(|()| unlockpt(&master)).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let slave = File::options().read(true).write(true).open(name).unwrap();
-    let mut master = File::from(master);
-    master.write_all(format!("{answer}\n").as_bytes()).unwrap();
     let mut command = Command::new(program());
     command.arg("rm").args(words).current_dir(tree.path()).env("LC_ALL", "C");
     command.stdin(slave).stdout(Stdio::piped()).stderr(Stdio::piped());
+    (command, File::from(master))
+}
+
+/// Runs a command that `change` has completed.
+fn on_terminal(tree: &Tree, words: &[&str], answer: &str, change: impl FnOnce(&mut Command)) -> Output {
+    let (mut command, mut master) = with_terminal(tree, words);
+    master.write_all(format!("{answer}\n").as_bytes()).unwrap();
     change(&mut command);
     command.output().unwrap()
+}
+
+#[test]
+fn a_file_that_appears_during_the_question_stays() {
+    let tree = Tree::parse("a 1");
+    let (mut command, mut master) = with_terminal(&tree, &["late", "a"]);
+    let mut child = command.spawn().unwrap();
+    let mut stderr = child.stderr.take().unwrap();
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    while !text.ends_with(b"[y/N] ") && stderr.read(&mut byte).unwrap() > 0 {
+        text.push(byte[0]);
+    }
+    tree.file("late", 1);
+    master.write_all(b"y\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let text = String::from_utf8(text).unwrap();
+    let missing = "fathom rm: cannot remove 'late': No such file or directory\n";
+    assert!(text.starts_with(&format!("{missing}fathom rm: remove 1 file (")), "{text}");
+    assert_eq!(left(&tree), "late");
 }
 
 #[test]

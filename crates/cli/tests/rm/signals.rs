@@ -28,6 +28,22 @@ fn a_signal_stops_the_removal_and_says_how_much_was_removed() {
 }
 
 #[test]
+fn a_signal_after_a_failure_ends_with_its_number() {
+    if is_ignored(2) {
+        return;
+    }
+    let tree = Tree::parse("").wide("d", 5000);
+    let mut command = Command::new(program());
+    command.args(["rm", "-r", "--threads=1", "missing", "d"]).current_dir(tree.path()).env("LC_ALL", "C");
+    let output = command.env("FATHOM_FAULT", "remove-unlink:100:INT").output().unwrap();
+    let (code, _, stderr) = parts(&output);
+    assert_eq!(code, 130, "{stderr}");
+    let [failed, interrupted] = stderr.lines().collect::<Vec<_>>()[..] else { panic!("{stderr}") };
+    assert_eq!(failed, "fathom rm: cannot remove 'missing': No such file or directory");
+    assert!(interrupted.starts_with("fathom rm: interrupted: removed "), "{stderr}");
+}
+
+#[test]
 fn the_log_of_a_killed_run_has_every_removed_directory() {
     let tree = Tree::new();
     for number in 0..50 {

@@ -50,6 +50,15 @@ fn files_go_to_the_trash_of_the_user_with_their_place_and_the_local_time() {
 }
 
 #[test]
+fn a_dry_run_does_not_say_that_the_trash_frees_anything() {
+    let tree = Tree::parse("d/f 3, d/g 3");
+    let (status, stdout, stderr) = parts(&trash(&tree, None, &["-r", "--dry-run", "d"]));
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let sum = stdout.strip_prefix("would trash 2 files and 1 directory (").unwrap();
+    assert!(sum.ends_with(" allocated)\n") && !sum.contains("free"), "{stdout}");
+}
+
+#[test]
 fn a_killed_run_loses_nothing() {
     for point in ["trash-info", "trash-renamed"] {
         for count in 1..=4 {

@@ -72,6 +72,7 @@ mod tests {
         Row {
             name: Box::from(&b"f"[..]),
             identity: Identity { dev: 0, ino: allocated },
+            ctime: None,
             file_type: FileType::Regular,
             links: 1,
             uid: 0,

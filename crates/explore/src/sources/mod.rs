@@ -10,7 +10,7 @@ mod summary;
 #[cfg(test)]
 pub(crate) mod test_tree;
 
-use fathom_io::{FileType, Meta};
+use fathom_io::{FileTime, FileType, Meta};
 use fathom_remove::Identity;
 
 use crate::source::Amount;
@@ -63,6 +63,12 @@ pub(crate) fn sizes_of(meta: &Meta) -> Amount<u64> {
 /// Returns the identity of an inode.
 pub(crate) fn identity_of(meta: &Meta) -> Identity {
     Identity { dev: meta.dev, ino: meta.ino }
+}
+
+/// Returns the change time of a row ([`Row::ctime`](crate::source::Row)). A time of 0 is unknown.
+pub(crate) fn ctime_of(meta: &Meta) -> Option<FileTime> {
+    let is_stable = meta.file_type() != FileType::Directory && meta.nlink == 1;
+    Some(meta.ctime).filter(|ctime| is_stable && *ctime != FileTime::default())
 }
 
 /// Returns the path `rest`, which is relative to `below`, relative to the root.

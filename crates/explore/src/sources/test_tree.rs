@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fathom_io::{FileType, Random};
+use fathom_io::{FileTime, FileType, Random};
 
 use crate::source::{Amount, Place, Row, RowState, Source};
 
@@ -169,6 +169,9 @@ pub(crate) fn assert_facts(source: &mut dyn Source, tree: &TestTree) {
                 (found.dev(), found.ino(), found.nlink())
             );
             assert_eq!((row.uid, row.gid, row.growth), (found.uid(), found.gid(), None));
+            let ctime = FileTime { sec: found.ctime(), nsec: found.ctime_nsec() as u32 };
+            let is_known = !found.is_dir() && found.nlink() == 1;
+            assert_eq!(row.ctime, is_known.then_some(ctime));
             assert_eq!(row.file_type, FileType::from_mode(found.mode()));
             if row.file_type != FileType::Directory {
                 assert_eq!((row.amount, row.newest_mtime_s), (sizes(&path), found.mtime()));

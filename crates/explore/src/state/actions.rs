@@ -73,7 +73,7 @@ impl State {
                 root: self.local.get(place.root)?.clone()?,
                 below: place.child(&row.name).below,
                 identity: row.identity,
-                is_directory: crate::listing::can_enter(row),
+                ctime: row.ctime,
             })
         };
         let Some(removals) = targets.iter().map(removal).collect::<Option<Vec<_>>>() else {

@@ -23,15 +23,16 @@ fn a_file_is_deleted_after_one_key() {
     // Other keys do nothing, and no other answer than `y` removes.
     it.keys("d x\n5");
     assert!(it.remover.removed.is_empty());
-    let identity = it.state.current().unwrap().identity;
+    let shown = it.state.current().unwrap().clone();
     it.keys("y");
     let (kind, removals) = &it.remover.removed[0];
     assert_eq!((*kind, removals.len()), (RemovalKind::Delete, 1));
     let removal = &removals[0];
     assert_eq!(
         (&removal.root[..], &removal.below[..], removal.identity),
-        (&b"/data"[..], &b"notes.txt"[..], identity)
+        (&b"/data"[..], &b"notes.txt"[..], shown.identity)
     );
+    assert!(removal.ctime.is_some() && removal.ctime == shown.ctime);
     assert_eq!(it.message(), "entries removed: 1");
     assert!(!it.names().contains(&"notes.txt".to_owned()));
 }

@@ -1,8 +1,11 @@
 //! The user's own trash. Trashes at the top of a mount need one: the tests of the command have it.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
+
+use fathom_io::fault;
 
 use super::*;
 use crate::{Identity, RemovalCause, TrashOptions};
@@ -114,4 +117,80 @@ fn another_file_than_the_one_that_was_shown_stays() {
     let causes: Vec<_> = log.failed.lock().unwrap().iter().map(|failure| failure.cause).collect();
     assert_eq!(causes, [RemovalCause::Replaced, RemovalCause::WorkingDirectory]);
     assert_eq!(listing(&base), ["dir", "file"]);
+}
+
+type PointFn = Box<dyn FnMut(&str)>;
+
+thread_local! {
+    /// Called at each fault point of this thread with its name.
+    static AT_POINT: RefCell<PointFn> = RefCell::new(Box::new(|_| ()));
+}
+
+/// Moves `file` to the trash and calls `act` at each fault point. Returns the causes of failures.
+fn trash_with(base: &Path, act: impl FnMut(&str) + 'static) -> Vec<RemovalCause> {
+    fault::set_hook(|name| AT_POINT.with_borrow_mut(|act| act(name)));
+    AT_POINT.set(Box::new(act));
+    let (_, log) = run([Target::path(base.join("file"))], &into_trash(base));
+    AT_POINT.set(Box::new(|_| ()));
+    log.failed.lock().unwrap().iter().map(|failure| failure.cause).collect()
+}
+
+/// Puts another file into the place of `file`.
+fn replace(base: &Path) {
+    fs::rename(base.join("file"), base.join("aside")).unwrap();
+    fs::write(base.join("file"), "other").unwrap();
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn another_file_that_was_moved_goes_back() {
+    let temp = tempfile::tempdir().unwrap();
+    let base = temp.path().canonicalize().unwrap();
+    fs::write(base.join("file"), "x").unwrap();
+    let at = base.clone();
+    let act = move |point: &str| {
+        if point == "trash-info" {
+            replace(&at)
+        }
+    };
+    assert_eq!(trash_with(&base, act), [RemovalCause::Replaced]);
+    assert_eq!(fs::read_to_string(base.join("file")).unwrap(), "other");
+    assert_eq!(infos(&base), []);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_file_that_cannot_go_back_keeps_its_information() {
+    let temp = tempfile::tempdir().unwrap();
+    let base = temp.path().canonicalize().unwrap();
+    fs::write(base.join("file"), "x").unwrap();
+    let at = base.clone();
+    let act = move |point: &str| match point {
+        "trash-info" => replace(&at),
+        "trash-renamed" => fs::write(at.join("file"), "third").unwrap(),
+        _ => {}
+    };
+    assert_eq!(trash_with(&base, act), [RemovalCause::Replaced]);
+    assert_eq!(fs::read_to_string(base.join("file")).unwrap(), "third");
+    assert_eq!(infos(&base), [("file".to_owned(), format!("{}/file", base.display()))]);
+    assert_eq!(fs::read_to_string(base.join("data/Trash/files/file")).unwrap(), "other");
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_file_that_cannot_be_checked_keeps_its_information() {
+    let temp = tempfile::tempdir().unwrap();
+    let base = temp.path().canonicalize().unwrap();
+    fs::write(base.join("file"), "x").unwrap();
+    let files = base.join("data/Trash/files");
+    let act = move |point: &str| {
+        if point == "trash-renamed" {
+            fs::rename(files.join("file"), files.join("elsewhere")).unwrap();
+        }
+    };
+    assert_eq!(trash_with(&base, act), [RemovalCause::Os(fathom_io::Errno::NOENT)]);
+    assert_eq!(
+        listing(&base.join("data/Trash")),
+        ["files", "files/elsewhere", "info", "info/file.trashinfo"]
+    );
 }

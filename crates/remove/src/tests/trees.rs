@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
@@ -72,7 +72,7 @@ fn a_tree_that_is_deeper_than_a_path_can_be_is_removed() {
         // First a file at the bottom, by a path that no system call takes.
         let file = [&deepest[..], b"/file"].concat();
         let options = RemovalOptions { threads, ..measured() };
-        let (summary, log) = run([Target::below(temp.path(), file)], &options);
+        let (summary, log) = run([Target::below(temp.path(), file).shown_now().unwrap()], &options);
         assert_eq!((summary.files, log.messages(temp.path())), (1, vec![]));
         let (summary, log) = run([Target::below(temp.path(), &deepest[..40])], &options);
         assert_eq!((summary.files, summary.directories, log.messages(temp.path())), (999, 1000, vec![]));
@@ -81,26 +81,45 @@ fn a_tree_that_is_deeper_than_a_path_can_be_is_removed() {
 }
 
 #[test]
-fn few_descriptors_are_sufficient() {
-    // The limit is that of the process, in which other tests run.
+fn targets_may_have_more_parent_directories_than_are_open_at_once() {
     let temp = tempfile::tempdir().unwrap();
     for number in 0..600 {
         fs::create_dir_all(temp.path().join(format!("t{number}/d/e"))).unwrap();
         fs::write(temp.path().join(format!("t{number}/d/e/f")), "").unwrap();
     }
-    let below = |number| Target::below(temp.path(), format!("t{number}/d").into_bytes());
-    let open = || fs::read_dir("/proc/self/fd").unwrap().count();
-    let before = open();
-    let mut most = 0;
-    let log = Arc::new(EventLog::default());
-    let targets = (0..600).map(|number| {
-        most = most.max(open());
-        below(number)
-    });
-    let summary = remove(targets, &RemovalOptions::default(), log.clone(), &mut |_| ()).unwrap();
+    let targets = (0..600).map(|number| Target::below(temp.path(), format!("t{number}/d").into_bytes()));
+    let (summary, _) = run(targets, &RemovalOptions::default());
     assert_eq!((summary.files, summary.directories, summary.failures), (600, 1200, 0));
-    // Each target has a parent directory of its own. Other tests open files meanwhile.
-    assert!(most < before + 500, "{before} {most}");
+}
+
+/// Notes the most bytes of paths that one call had.
+#[derive(Default)]
+struct LargestBatch(AtomicUsize, AtomicUsize);
+
+impl Observer for LargestBatch {
+    fn wants_entries(&self) -> bool {
+        true
+    }
+
+    fn removed(&self, entries: &[RemovedEntry]) {
+        self.0.fetch_add(entries.len(), Ordering::Relaxed);
+        self.1.fetch_max(entries.iter().map(|entry| entry.path.len()).sum(), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_batch_of_long_paths_has_bounded_bytes() {
+    let temp = tempfile::tempdir().unwrap();
+    let deep = temp.path().join("tree").join(vec!["d".repeat(250); 14].join("/"));
+    fs::create_dir_all(&deep).unwrap();
+    (0..700).for_each(|file| fs::write(deep.join(file.to_string()), "").unwrap());
+    let observer = Arc::new(LargestBatch::default());
+    let targets = [Target::path(temp.path().join("tree"))];
+    let summary = remove(targets, &RemovalOptions::default(), observer.clone(), &mut |_| ()).unwrap();
+    assert_eq!((summary.files, summary.directories, summary.failures), (700, 15, 0));
+    let (entries, bytes) = (observer.0.load(Ordering::Relaxed), observer.1.load(Ordering::Relaxed));
+    assert_eq!(entries, 715, "none is lost");
+    assert!(bytes < (1 << 20) + 4096, "{bytes}");
 }
 
 #[test]
@@ -170,8 +189,8 @@ impl Observer for Refill {
 }
 
 #[test]
-fn a_directory_that_is_filled_meanwhile_is_emptied_again_a_few_times() {
-    for (refills, expected) in [(0, (0, 1)), (1, (0, 2)), (3, (0, 4)), (u32::MAX, (1, 4))] {
+fn a_directory_that_is_filled_meanwhile_is_emptied_again_up_to_a_limit() {
+    for (refills, expected) in [(0, (0, 1)), (1, (0, 2)), (3, (0, 4)), (9, (0, 10)), (u32::MAX, (1, 100))] {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("tree/d");
         fs::create_dir_all(&dir).unwrap();

@@ -2,19 +2,21 @@
 //! version 1.0. Nothing is ever copied.
 //!
 //! The order of the steps decides what a crash leaves behind: a file without information could not
-//! be put back, so the information is written first. If a later step fails, it is removed again.
+//! be put back, so the information is written first. It is removed again only if the file is not in
+//! the trash.
 
 mod info;
 mod place;
 
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use fathom_io::{Errno, FileType, Follow, Meta, beneath, fault, sys};
+use fathom_io::{Errno, FileType, Follow, Meta, beneath, fault, mounts, sys};
 use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, unlinkat};
 
-use crate::failure::{RemovalCause, RemovalOperation};
+use crate::failure::{RemovalCause, RemovalOperation, errno_of};
 use crate::identity::Identity;
 use crate::observer::RemovedEntry;
 use crate::options::TrashOptions;
@@ -50,7 +52,10 @@ fn trash_one(
     admit(removal, target, &location, (&meta, beneath::stat(parent.as_fd())?.dev))?;
     let original = original_dir(&location, &parent)?;
     let dir = dirs.of(meta.dev, &original)?;
-    let original = original.join(std::ffi::OsStr::from_bytes(location.name.to_bytes()));
+    let original = original.join(OsStr::from_bytes(location.name.to_bytes()));
+    if meta.file_type() == FileType::Directory && has_mount_below(&original)? {
+        return Err(RemovalCause::MountInside);
+    }
     let moved = Moved { parent: parent.as_fd(), location: &location, meta: &meta };
     moved.move_into(dir, &info_text(&dir.path_in_info(&original), date))?;
     if meta.file_type() == FileType::Directory {
@@ -96,13 +101,18 @@ fn original_dir(location: &Location, parent: &OwnedFd) -> Result<PathBuf, Remova
     Ok(path)
 }
 
-fn stat_path(path: &Path) -> Result<Meta, Errno> {
-    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
-    sys::stat(sys::CWD, &path, Follow::No, FIELDS)
+/// Returns whether something is mounted below a directory: emptying the trash would delete it.
+fn has_mount_below(dir: &Path) -> Result<bool, Errno> {
+    let table = mounts::read().map_err(|_| Errno::OPNOTSUPP)?;
+    let is_below = |point: &[u8]| {
+        point.strip_prefix(dir.as_os_str().as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+    };
+    Ok(table.iter().any(|mount| is_below(mount.point.to_bytes())))
 }
 
-fn errno_of(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
+fn stat_path(path: &Path) -> Result<Meta, Errno> {
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
+    sys::stat(sys::CWD, &path, Follow::No, FIELDS)
 }
 
 /// A target that is being moved.
@@ -123,37 +133,38 @@ impl Moved<'_> {
                 Err(errno) => return Err(errno.into()),
             }
             fault::point("trash-info");
-            let moved = self.rename(dir, &name);
+            let moved = rename_free((self.parent, self.own_name()), (dir.files.as_fd(), &name));
             fault::point("trash-renamed");
-            match moved {
-                Ok(()) => return Ok(()),
-                Err(cause) => {
-                    unlinkat(&dir.info, &info_name, AtFlags::empty())?;
-                    if cause != Errno::EXIST.into() {
-                        return Err(cause);
-                    }
-                }
+            let Err(errno) = moved else { return self.check(dir, &name, &info_name) };
+            // Nothing has been moved, so the information is about nothing.
+            unlinkat(&dir.info, &info_name, AtFlags::empty())?;
+            match errno {
+                Errno::EXIST => {}
+                // The same filesystem, mounted twice.
+                Errno::XDEV => return Err(RemovalCause::NoTrash),
+                errno => return Err(errno.into()),
             }
         }
         Err(Errno::EXIST.into())
     }
 
-    fn rename(&self, dir: &TrashDir, name: &[u8]) -> Result<(), RemovalCause> {
-        let own = self.location.name.as_c_str();
-        match rename_free((self.parent, own.to_bytes()), (dir.files.as_fd(), name)) {
-            Ok(()) => {}
-            // The same filesystem, mounted twice.
-            Err(Errno::XDEV) => return Err(RemovalCause::NoTrash),
-            Err(errno) => return Err(errno.into()),
-        }
-        let file = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
+    /// Checks that the file that is in the trash now is the target. If it is another one, which a
+    /// process has put in the place of the target, it goes back. Its information stays unless it is
+    /// certain that the file is no longer in the trash.
+    fn check(&self, dir: &TrashDir, name: &[u8], info_name: &[u8]) -> Result<(), RemovalCause> {
+        let file = CString::new(name).map_err(|_| Errno::INVAL)?;
         let found = sys::stat(dir.files.as_fd(), &file, Follow::No, FIELDS)?;
         if found.id() == self.meta.id() {
             return Ok(());
         }
-        // Another process has put another file in the place of the target: that goes back.
-        rename_free((dir.files.as_fd(), name), (self.parent, own.to_bytes()))?;
+        if rename_free((dir.files.as_fd(), name), (self.parent, self.own_name())).is_ok() {
+            unlinkat(&dir.info, info_name, AtFlags::empty())?;
+        }
         Err(RemovalCause::Replaced)
+    }
+
+    fn own_name(&self) -> &[u8] {
+        self.location.name.to_bytes()
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::process::geteuid;
 
 use super::stat_path;
-use crate::failure::RemovalCause;
+use crate::failure::{RemovalCause, errno_of};
 
 /// The mode of directories in the trash, and of information files.
 const DIR_MODE: Mode = Mode::RWXU;
@@ -47,7 +47,7 @@ impl TrashDir {
         file.write_all(text.as_bytes()).map_err(|error| {
             // The first failure is the one that is reported.
             let _ = unlinkat(&self.info, name, AtFlags::empty());
-            super::errno_of(&error)
+            errno_of(&error)
         })
     }
 }

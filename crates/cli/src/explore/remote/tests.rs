@@ -123,8 +123,18 @@ fn trees_are_named_by_host_and_path() {
     assert_eq!(parsed("nas:/srv/a:b"), tree("nas", "/srv/a:b"));
     assert_eq!(parsed("me@nas:"), tree("me@nas", "."));
     assert_eq!(parsed("[fe80::1]:/srv"), tree("fe80::1", "/srv"));
-    for text in ["nas", ":/srv", "-oProxyCommand=x:/srv", "a b:/srv", "nas:a\0b", ""] {
+    assert_eq!(parsed("me@[fe80::1]:a]b"), tree("me@fe80::1", "a]b"));
+    assert_eq!(parsed("[me@fe80::1]:"), tree("me@fe80::1", "."));
+    assert_eq!(parsed("nas:/run[1]"), tree("nas", "/run[1]"));
+    assert_eq!(parsed("nas:a]:[b:c"), tree("nas", "a]:[b:c"));
+    for text in ["nas", ":/srv", "a b:/srv", "a\x1bb:/srv", "nas:a\0b", "", "[]:/srv", "@nas:", "me@:/srv"] {
         assert!(parsed(text).is_err(), "{text}");
+    }
+    for text in ["[fe80::1]", "[fe80::1:/srv", "[fe80::1]/srv", "[fe80::1]22:/srv", "nas[1]"] {
+        assert!(parsed(text).is_err(), "{text}");
+    }
+    for host in ["-oProxyCommand=x", "[-oProxyCommand=x]", "me@-oProxyCommand=x", "me@[-x]", "[-x@nas]"] {
+        assert!(parsed(&format!("{host}:/srv")).is_err(), "{host}");
     }
     let command =
         |path: &str| RemoteTree::parse(format!("nas:{path}").as_bytes()).unwrap().remote_command(true);
@@ -137,6 +147,10 @@ fn script(top: &Path, lines: &str) -> PathBuf {
     fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
+}
+
+fn fetch(tree: &RemoteTree, ssh: &OsStr) -> Result<RemoteInventory, FetchError> {
+    tree.fetch(ssh, false, &SessionSignals::default())
 }
 
 #[test]
@@ -155,10 +169,10 @@ fn an_inventory_is_fetched() {
         "echo \"$@\" > \"$(dirname \"$0\")/words\"; cat \"$(dirname \"$0\")/made.tar\"; exit 1",
     );
     let ssh = [ssh.as_os_str(), OsStr::new("  -p 22")].concat();
-    let fetched = tree.fetch(&ssh, false).unwrap();
+    let fetched = fetch(&tree, &ssh).unwrap();
     assert_eq!(
         fs::read_to_string(top.path().join("words")).unwrap(),
-        "-p 22 nas fathom scan -o - -- '/srv'\n"
+        "-p 22 -- nas fathom scan -o - -- '/srv'\n"
     );
     let (path, manifest) = (fetched.path(), Inventory::open(&inventory).unwrap().manifest().clone());
     assert_eq!(*Inventory::open(&path).unwrap().manifest(), manifest);
@@ -187,14 +201,13 @@ fn failures_of_the_other_machine_have_a_cause() {
         ("echo hello; exec sleep 1000", "cannot scan on 'nas': the inventory cannot be unpacked: "),
     ] {
         let lines = lines.replace("exec sleep 1000", "head -c 2000 /dev/zero | tr '\\0' x; exec sleep 1000");
-        let FetchError::Failed(error) =
-            tree.fetch(script(top.path(), &lines).as_os_str(), false).unwrap_err()
+        let FetchError::Failed(error) = fetch(&tree, script(top.path(), &lines).as_os_str()).unwrap_err()
         else {
             panic!("{lines}: no signal was sent")
         };
         assert!(error.starts_with(cause.as_bytes()), "{lines}: {}", String::from_utf8_lossy(&error));
     }
-    let FetchError::Failed(missing) = tree.fetch(OsStr::new("/nonexistent/ssh"), false).unwrap_err() else {
+    let FetchError::Failed(missing) = fetch(&tree, OsStr::new("/nonexistent/ssh")).unwrap_err() else {
         panic!("no signal was sent")
     };
     assert!(
@@ -202,5 +215,5 @@ fn failures_of_the_other_machine_have_a_cause() {
         "{}",
         String::from_utf8_lossy(&missing)
     );
-    assert!(tree.fetch(OsStr::new(" "), false).is_err());
+    assert!(fetch(&tree, OsStr::new(" ")).is_err());
 }

@@ -19,7 +19,7 @@ use fathom_inventory::store::{
     BrowseKey, BrowsedDir, BrowsedEntry, Browser, DirState, Error, Inventory, Table, TableRows,
 };
 use fathom_inventory::usage::Span;
-use fathom_io::{Errno, FileType, Meta};
+use fathom_io::{Errno, FileTime, FileType, Meta};
 use fathom_remove::Identity;
 
 use self::older::OlderInventory;
@@ -27,7 +27,7 @@ use self::places::DirPlaces;
 use self::removed::RemovedEntries;
 use super::largest::LargestFiles;
 use super::summary::{FileSummary, SummedFile};
-use super::{identity_of, joined, sizes_of};
+use super::{ctime_of, identity_of, joined, sizes_of};
 use crate::source::{
     Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
 };
@@ -206,12 +206,14 @@ enum FileColumn {
     Size,
     Blocks,
     Mtime,
+    Ctime,
+    CtimeNs,
 }
 
 /// The columns that lists across directories need.
-const FILE_COLUMNS: [&str; 13] = [
+const FILE_COLUMNS: [&str; 15] = [
     "dir_id", "name", "name_raw", "ext", "dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks",
-    "mtime",
+    "mtime", "ctime", "ctime_ns",
 ];
 
 fn file_number(rows: &TableRows, column: FileColumn, row: usize) -> i64 {
@@ -238,6 +240,9 @@ fn file_meta(rows: &TableRows, row: usize) -> Meta {
         ..Meta::default()
     };
     meta.mtime.sec = number(FileColumn::Mtime).div_euclid(1_000_000);
+    let (micros, nanos) = (number(FileColumn::Ctime), number(FileColumn::CtimeNs).clamp(0, 999));
+    let nsec = (micros.rem_euclid(1_000_000) * 1000 + nanos) as u32;
+    meta.ctime = FileTime { sec: micros.div_euclid(1_000_000), nsec };
     meta
 }
 
@@ -277,6 +282,7 @@ fn meta_row(name: &[u8], meta: Option<&Meta>, state: RowState) -> Row {
     Row {
         name: name.into(),
         identity: meta.map_or(Identity { dev: 0, ino: 0 }, identity_of),
+        ctime: meta.and_then(ctime_of),
         file_type: meta.map_or(FileType::Unknown, Meta::file_type),
         links: meta.map_or(0, |meta| meta.nlink),
         uid: meta.map_or(0, |meta| meta.uid),

@@ -189,8 +189,19 @@ impl LiveTree {
     pub(super) fn row(&self, dir: u32) -> Row {
         let LiveDir { identity, file_type, links, uid, gid, sums, newest_mtime_s, state, .. } =
             self.dirs[dir as usize];
-        let name = self.name(dir).into();
-        Row { name, identity, file_type, links, uid, gid, amount: sums, newest_mtime_s, growth: None, state }
+        Row {
+            name: self.name(dir).into(),
+            identity,
+            ctime: None,
+            file_type,
+            links,
+            uid,
+            gid,
+            amount: sums,
+            newest_mtime_s,
+            growth: None,
+            state,
+        }
     }
 
     /// Returns the number of directories for which there is memory.

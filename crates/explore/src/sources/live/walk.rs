@@ -14,7 +14,7 @@ use fathom_walk::{
 use super::tree::LiveTree;
 use crate::source::{Amount, Row, RowState};
 use crate::sources::summary::{FileSummary, SummedFile};
-use crate::sources::{identity_of, sizes_of};
+use crate::sources::{ctime_of, identity_of, sizes_of};
 
 /// The number of files that a worker sums up by itself before it adds them to the common summary.
 const SUMMARY_FILES: u64 = 4096;
@@ -219,6 +219,7 @@ pub(super) fn file_row(name: &[u8], meta: &Meta) -> Row {
     Row {
         name: name.into(),
         identity: identity_of(meta),
+        ctime: ctime_of(meta),
         file_type: meta.file_type(),
         links: meta.nlink,
         uid: meta.uid,

@@ -387,7 +387,9 @@ fn key((first, post): (i64, i64), at: (u64, i64), low: (u64, i64)) -> Result<Bro
 
 /// Returns whether rows of directories and entries need a column of metadata.
 fn is_shown(column: &str) -> bool {
-    matches!(column, "dev" | "ino" | "mode" | "uid" | "gid" | "nlink" | "size" | "blocks" | "mtime")
+    let times = ["mtime", "ctime", "ctime_ns"];
+    let numbers = ["dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks"];
+    times.contains(&column) || numbers.contains(&column)
 }
 
 #[cfg(test)]
