@@ -59,7 +59,10 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         }
         let state = if is_loop {
             DirState::Loop
-        } else if self.shared.is_ordered && !again && self.is_listed(&meta) {
+        } else if self.shared.is_ordered
+            && !again
+            && (!self.shared.visitor.reads_ahead() || self.is_listed(&meta))
+        {
             DirState::PutOff
         } else if self.recall(node, &meta, &mut scratch.names) {
             self.recalled(node, dir, scratch, &mut out).await;

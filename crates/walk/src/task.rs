@@ -119,8 +119,8 @@ pub(crate) enum DirState {
     Listed,
     Unreadable(Errno),
     Loop,
-    /// Another task has listed the same directory. This one is listed only if the walk needs it
-    /// again.
+    /// Another task has listed the same directory, or the visitor does not read ahead. This one is
+    /// listed only if the consumer enters it.
     PutOff,
 }
 

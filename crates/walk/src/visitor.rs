@@ -51,6 +51,13 @@ pub trait Visitor: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether directories are read before the consumer [enters](Consumer::enter) them, in
+    /// an ordered walk. If not, a directory that is reached is opened only, and read once it has
+    /// been entered: little is read in vain where most are not. Called for each directory.
+    fn reads_ahead(&self) -> bool {
+        true
+    }
+
     /// Drops names that are not needed, before their metadata is read.
     fn select(&self, _dir: &Arc<Node>, _names: &mut Names) {}
 

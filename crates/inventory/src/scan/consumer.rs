@@ -266,6 +266,10 @@ impl<'a> ScanConsumer<'a> {
         let Some(mut frame) = self.position.stack.pop() else { return };
         self.position.counts.completeness.count(state);
         frame.below.add(&frame.own);
+        let path = &self.position.path;
+        self.cut
+            .iter_mut()
+            .for_each(|cut| cut.add_dir(path, frame.below.files + frame.below.dirs + frame.below.others));
         let known = frame.row.errno == 0;
         if known {
             frame.below.blocks = frame.below.blocks.saturating_add(frame.row.blocks);

@@ -5,9 +5,12 @@
 //! rows of another unit in its place. Every other directory is read to its end, so each directory
 //! is read by one unit, or, if it has very many names, by one unit for each slice of them.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fathom_walk::{Enter, Found};
@@ -18,6 +21,8 @@ use crate::store::PATH_BYTES_MAX;
 
 /// The name of the file in the directory of the inventory that asks units to end early.
 const HUNGRY: &str = "hungry";
+/// The subdirectories of a directory of a level of which none was read.
+const FAN_OUT: u64 = 16;
 /// Time between two looks at that file.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -104,33 +109,70 @@ pub(crate) struct Cut {
     pub(crate) options: CutOptions,
     end: Instant,
     next_look: Instant,
-    is_due: bool,
+    /// Workers see it as well: they read no directories that will be left.
+    is_due: Arc<AtomicBool>,
+    /// The directories that were read, with their entries and all below, by the number of slashes
+    /// in their paths.
+    levels: BTreeMap<usize, LevelSum>,
     /// The roots that were begun. Those after them are left.
     pub(crate) spans: Vec<RootSpan>,
     pub(crate) left: Vec<LeftDir>,
+}
+
+/// The sum of the directories of a level.
+#[derive(Clone, Copy, Debug, Default)]
+struct LevelSum {
+    dirs: u64,
+    entries: u64,
 }
 
 impl Cut {
     pub(crate) fn new(options: CutOptions) -> Self {
         let now = Instant::now();
         let end = now + options.budget;
-        Self { options, end, next_look: now, is_due: false, spans: Vec::new(), left: Vec::new() }
+        let (is_due, levels) = (Arc::default(), BTreeMap::new());
+        Self { options, end, next_look: now, is_due, levels, spans: Vec::new(), left: Vec::new() }
+    }
+
+    /// Returns the flag that is set once no more directories are entered.
+    pub(super) fn due_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_due)
+    }
+
+    fn is_due(&self) -> bool {
+        // A hint for workers, and otherwise of this thread alone.
+        self.is_due.load(Ordering::Relaxed)
+    }
+
+    /// Adds a directory that was read, with the number of entries in it and below.
+    pub(super) fn add_dir(&mut self, path: &[u8], entries: u64) {
+        let sum = self.levels.entry(level(path)).or_default();
+        *sum = LevelSum { dirs: sum.dirs + 1, entries: sum.entries + entries };
+    }
+
+    /// Estimates the number of entries in a directory and below, from those that were read at the
+    /// same level, or else at the next one below.
+    pub(crate) fn entries_expected(&self, path: &[u8]) -> u64 {
+        let level = level(path);
+        let Some((known, sum)) = self.levels.range(level..).next() else { return 1 };
+        let above = u32::try_from(known - level).unwrap_or(u32::MAX);
+        (sum.entries / sum.dirs.max(1)).max(1).saturating_mul(FAN_OUT.saturating_pow(above))
     }
 
     /// Determines whether the unit is to end. Called every few milliseconds.
     pub(crate) fn look(&mut self) {
         let now = Instant::now();
-        if self.is_due || now < self.next_look {
+        if self.is_due() || now < self.next_look {
             return;
         }
         self.next_look = now + LOOK;
-        self.is_due = now >= self.end || is_hungry(&self.options.part);
+        self.is_due.store(now >= self.end || is_hungry(&self.options.part), Ordering::Relaxed);
     }
 
     /// Returns whether no more roots are begun. The first one always is, so every unit does some of
     /// its work.
     pub(crate) fn has_ended(&self) -> bool {
-        self.is_due && !self.spans.is_empty()
+        self.is_due() && !self.spans.is_empty()
     }
 
     /// Begins a root at a position of the tables. Returns false if it is left.
@@ -164,7 +206,7 @@ impl Cut {
         if slices > 1 && !is_slice {
             return Some(slices as u32);
         }
-        (self.is_due && !is_root).then_some(1)
+        (self.is_due() && !is_root).then_some(1)
     }
 
     fn slice_of(&self, root: usize) -> Option<Slice> {
@@ -175,6 +217,10 @@ impl Cut {
     pub(crate) fn is_operand(&self, root: usize) -> bool {
         self.options.roots.get(root).is_some_and(|root| root.is_operand)
     }
+}
+
+fn level(path: &[u8]) -> usize {
+    path.iter().filter(|byte| **byte == b'/').count()
 }
 
 /// Returns whether units are asked to end early.
@@ -226,10 +272,29 @@ mod tests {
         };
         let mut cut = Cut::new(options);
         cut.look();
-        assert!(!cut.is_due);
+        assert!(!cut.is_due());
         std::fs::write(part.path().join(HUNGRY), "").unwrap();
         cut.next_look = Instant::now();
         cut.look();
-        assert!(cut.is_due);
+        assert!(cut.is_due() && cut.due_flag().load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn directories_are_expected_to_be_as_large_as_those_of_their_level() {
+        let options = CutOptions {
+            budget: Duration::ZERO,
+            part: PathBuf::new(),
+            roots: Vec::new(),
+            slices_max: 0,
+            slice_bytes: 1,
+        };
+        let mut cut = Cut::new(options);
+        assert_eq!(cut.entries_expected(b"/a"), 1);
+        for (path, entries) in [(&b"/a/b/c"[..], 10), (b"/a/b/d", 30), (b"/a/b", 0)] {
+            cut.add_dir(path, entries);
+        }
+        let expected =
+            [&b"/x/y/z"[..], b"/x/y", b"/x", b"/x/y/z/below"].map(|path| cut.entries_expected(path));
+        assert_eq!(expected, [20, 1, 16, 1]);
     }
 }

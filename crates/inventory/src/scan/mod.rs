@@ -354,6 +354,7 @@ fn run_scan(
         max_depth: scan.exclusions.max_depth,
         optional_columns: scan.optional_columns,
         slices: cut.as_ref().map(|cut| cut.options.slices_by_root()).unwrap_or_default(),
+        is_cut_due: cut.as_ref().map(Cut::due_flag),
     };
     let opens = selection.as_ref().is_some_and(|selection| selection.inspects_directories());
     let options = walk_options(&journal, scan).inspect_directories(opens);

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_walk::fault::point;
 use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visitor};
@@ -27,6 +28,8 @@ pub(crate) struct RowVisitor {
     pub(super) optional_columns: OptionalColumns,
     /// For each root, the slice of its names that is read.
     pub(super) slices: Vec<Option<Slice>>,
+    /// Whether no more directories are entered; `None` unless the scan is one of a unit.
+    pub(super) is_cut_due: Option<Arc<AtomicBool>>,
 }
 
 /// A result that a worker passes to the consumer.
@@ -113,6 +116,11 @@ impl Visitor for RowVisitor {
         let unchanged = !is_part && earlier.is_unchanged(id, meta) && earlier.subdirs(id, names).is_ok();
         dir.set_note(EarlierMatch { id, unchanged });
         unchanged
+    }
+
+    fn reads_ahead(&self) -> bool {
+        // What the cut leaves is read by another unit.
+        self.is_cut_due.as_ref().is_none_or(|is_due| !is_due.load(Ordering::Relaxed))
     }
 
     fn reached(&self, dir: Reached<'_>) {

@@ -20,6 +20,8 @@ const PARTS: &str = "parts";
 const ROOTS: &str = "roots.jsonl";
 /// The list of what is left.
 const LEFT: &str = "left.jsonl";
+/// About how many names a slice of a directory has: see [`SLICE_BYTES`](super::unit::SLICE_BYTES).
+const SLICE_ENTRIES: u64 = 65_536;
 
 /// A unit: some of the references that the unit `parent` has left, or, if that is empty, some of
 /// the operands.
@@ -178,8 +180,8 @@ impl UnitRecord {
 }
 
 /// Writes the lists of an attempt: its roots, and what it has left, which ends with the roots that
-/// were not begun. Returns the number of references.
-pub(super) fn write_lists(directory: &Path, cut: &crate::scan::Cut) -> Result<usize, Error> {
+/// were not begun. Returns the number of entries that each reference is expected to stand for.
+pub(super) fn write_lists(directory: &Path, cut: &crate::scan::Cut) -> Result<Vec<u64>, Error> {
     write_lines(&directory.join(ROOTS), cut.spans.iter())?;
     let of_dirs = cut.left.iter().flat_map(|left| {
         (0..left.slices).map(move |index| LeftLine {
@@ -195,22 +197,24 @@ pub(super) fn write_lists(directory: &Path, cut: &crate::scan::Cut) -> Result<us
         slice: root.slice,
         operand: root.is_operand,
     });
-    let count = write_lines(&directory.join(LEFT), of_dirs.chain(of_roots))?;
+    let mut expected = Vec::new();
+    let lines = of_dirs.chain(of_roots).inspect(|line| {
+        let is_slice = line.slice.is_some();
+        expected.push(if is_slice { SLICE_ENTRIES } else { cut.entries_expected(&line.path) });
+    });
+    write_lines(&directory.join(LEFT), lines)?;
     sync_directory(directory).map_err(|error| Error::new(Op::Write, directory, error))?;
-    Ok(count)
+    Ok(expected)
 }
 
-fn write_lines<T: Serialize>(path: &Path, lines: impl Iterator<Item = T>) -> Result<usize, Error> {
+fn write_lines<T: Serialize>(path: &Path, lines: impl Iterator<Item = T>) -> Result<(), Error> {
     let write = || {
         let mut file = BufWriter::new(replace_private(path)?);
-        let mut count = 0;
         for line in lines {
             serde_json::to_writer(&mut file, &line)?;
             file.write_all(b"\n")?;
-            count += 1;
         }
-        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        Ok(count)
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     };
     write().map_err(|error: io::Error| Error::new(Op::Write, path, error))
 }

@@ -114,7 +114,7 @@ impl UnitWorker {
         if !outcome.summary.complete {
             return Err(Error::new(Op::Walk, &out, "it was interrupted"));
         }
-        let left = write_lists(&out, &cut)?;
+        let expected = write_lists(&out, &cut)?;
         let manifest = outcome.manifest;
         let rows = |table: &str| {
             manifest.files.iter().filter(|file| file.table == table).map(|file| file.rows).sum::<u64>()
@@ -123,7 +123,7 @@ impl UnitWorker {
             unit: unit.clone(),
             attempt,
             end: UnitEnd::Scanned,
-            pieces: pieces(left, options.pieces),
+            pieces: pieces(&expected, options.pieces),
             entries: manifest.entries - cut.left.len() as u64,
             dirs: rows("dirs") - cut.left.len() as u64,
             errors: rows("errors"),
@@ -137,11 +137,27 @@ impl UnitWorker {
     }
 }
 
-/// Cuts `count` references into at most `pieces` ranges of about equal length.
-fn pieces(count: usize, pieces: usize) -> Vec<(usize, usize)> {
-    let pieces = pieces.clamp(1, count.max(1));
-    let bound = |piece: usize| count * piece / pieces;
-    (0..pieces).map(|piece| (bound(piece), bound(piece + 1))).filter(|(start, end)| start < end).collect()
+/// Cuts references into at most `pieces` ranges that are expected to have about the same number of
+/// entries.
+fn pieces(expected: &[u64], pieces: usize) -> Vec<(usize, usize)> {
+    let pieces = pieces.clamp(1, expected.len().max(1)) as u128;
+    let total: u128 = expected.iter().copied().map(u128::from).sum();
+    let (mut found, mut start, mut sum) = (Vec::new(), 0, 0);
+    for (at, entries) in expected.iter().enumerate() {
+        // A range ends at the nearest place to its share of the total.
+        let target = total * (found.len() as u128 + 1);
+        let after = sum + u128::from(*entries);
+        let is_end = target.abs_diff(sum * pieces) < target.abs_diff(after * pieces);
+        if at > start && (is_end || expected.len() as u128 <= pieces) {
+            found.push((start, at));
+            start = at;
+        }
+        sum = after;
+    }
+    if start < expected.len() {
+        found.push((start, expected.len()));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -150,9 +166,20 @@ mod tests {
 
     #[test]
     fn pieces_cover_everything_once() {
-        assert_eq!(pieces(0, 4), []);
-        assert_eq!(pieces(3, 8), [(0, 1), (1, 2), (2, 3)]);
-        assert_eq!(pieces(10, 4), [(0, 2), (2, 5), (5, 7), (7, 10)]);
-        assert_eq!(pieces(5, 0), [(0, 5)]);
+        assert_eq!(pieces(&[], 4), []);
+        assert_eq!(pieces(&[1; 3], 8), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(pieces(&[7; 10], 4), [(0, 3), (3, 5), (5, 8), (8, 10)]);
+        assert_eq!(pieces(&[1; 5], 0), [(0, 5)]);
+        assert_eq!(pieces(&[0, 0], 2).iter().map(|(start, end)| end - start).sum::<usize>(), 2);
+    }
+
+    #[test]
+    fn pieces_have_as_many_entries_as_others() {
+        let mut expected = vec![1; 36];
+        expected.extend([100; 64]);
+        assert_eq!(pieces(&expected, 2), [(0, 68), (68, 100)]);
+        assert_eq!(pieces(&[1000, 1, 1, 1], 2), [(0, 1), (1, 4)]);
+        assert_eq!(pieces(&[1, 1, 1, 1000], 2), [(0, 3), (3, 4)]);
+        assert_eq!(pieces(&[u64::MAX; 4], 2), [(0, 2), (2, 4)]);
     }
 }

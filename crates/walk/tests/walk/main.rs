@@ -23,6 +23,7 @@ mod opened;
 mod order;
 #[cfg(target_os = "linux")]
 mod races;
+mod read_ahead;
 mod recall;
 #[cfg(target_os = "linux")]
 mod refused;
