@@ -119,7 +119,7 @@ impl Visitor for RowVisitor {
     }
 
     fn reads_ahead(&self) -> bool {
-        // What the cut leaves is read by another unit.
+        // Another unit reads the directories that the cut leaves.
         self.is_cut_due.as_ref().is_none_or(|is_due| !is_due.load(Ordering::Relaxed))
     }
 

@@ -49,10 +49,10 @@ fn recorder(tree: &Tree) -> Recorder<'_> {
 fn directories_that_are_not_entered_are_not_read() {
     let tree = Tree::new();
     for dir in 0..20 {
-        let below = tree.path(&format!("d{dir}/in/out"));
+        let below = tree.path(format!("d{dir}/in/out"));
         fs::create_dir_all(&below).unwrap();
         fs::write(below.join("file"), "").unwrap();
-        fs::write(tree.path(&format!("d{dir}/in/file")), "").unwrap();
+        fs::write(tree.path(format!("d{dir}/in/file")), "").unwrap();
     }
     for way in way::all() {
         let mut expected = recorder(&tree);
