@@ -1,11 +1,14 @@
 //! `fathom scan --keep`: makes an inventory in a store of dated ones, from the one before, and
 //! removes those that no rule keeps.
 
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{self, Path, PathBuf};
+use std::time::SystemTime;
 
 use fathom_inventory::history::{History, Retention, earlier, unfinished};
-use fathom_inventory::store::Error;
+use fathom_inventory::scan::seconds;
+use fathom_inventory::store::{Error, Op};
 use fathom_text::quote::{Charset, quoteaf};
 
 use super::args::ScanArgs;
@@ -43,11 +46,14 @@ pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
 
 fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8, Error> {
     let KeepArgs { scan: mut args, full, retention, .. } = args;
+    for root in &mut args.scan.roots {
+        *root = absolute(root)?;
+    }
     let snapshots = history.snapshots()?;
-    match unfinished(&snapshots).filter(|_| args.resume) {
+    match unfinished(&snapshots, &args.scan.roots, full).filter(|_| args.resume) {
         Some(snapshot) => args.output = snapshot.final_path(),
         None => {
-            args.output = history.free_path(now());
+            args.output = history.free_path(seconds(SystemTime::now()));
             let earlier = earlier(&snapshots, &args.scan).filter(|_| !full);
             args.scan.since = earlier.map(|snapshot| snapshot.path.clone());
             if args.scan.since.is_none() && !full {
@@ -65,8 +71,17 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
     Ok(if has_pruned { status } else { FAILED })
 }
 
-/// Returns the current time in seconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+/// Returns the absolute path of a root, by which later scans of it are recognized, without `.`,
+/// repeated slashes and slashes at its end. It stays as it is otherwise: links are not resolved. A
+/// slash after a link, which asks for its target, stays.
+fn absolute(root: &CString) -> Result<CString, Error> {
+    let given = Path::new(OsStr::from_bytes(root.to_bytes()));
+    let failed = |error: std::io::Error| Error::new(Op::Read, given, error);
+    let absolute: PathBuf = path::absolute(given).map_err(failed)?.components().collect();
+    let is_target = [&b"/"[..], b"/."].iter().any(|end| root.to_bytes().ends_with(end));
+    let mut bytes = absolute.as_os_str().as_bytes().to_vec();
+    if is_target && absolute.is_symlink() {
+        bytes.push(b'/');
+    }
+    CString::new(bytes).map_err(|error| failed(error.into()))
 }
