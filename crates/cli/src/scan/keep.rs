@@ -1,14 +1,12 @@
 //! `fathom scan --keep`: makes an inventory in a store of dated ones, from the one before, and
 //! removes those that no rule keeps.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{self, Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use fathom_inventory::history::{History, Retention, earlier, unfinished};
+use fathom_inventory::history::{History, Retention, absolute, earlier, unfinished};
 use fathom_inventory::scan::seconds;
-use fathom_inventory::store::{Error, Op};
+use fathom_inventory::store::Error;
 use fathom_text::quote::{Charset, quoteaf};
 
 use super::args::ScanArgs;
@@ -67,21 +65,10 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
     if retention.is_empty() || ![DONE, FAILED].contains(&status) {
         return Ok(status);
     }
-    let has_pruned = prune::run(history, &retention, &mut |_| (), &mut print_error)?;
+    let has_pruned = prune::run(history, &retention, &mut |_| (), &mut print_error);
+    let has_pruned = has_pruned.unwrap_or_else(|error| {
+        print_error(error.to_string().as_bytes());
+        false
+    });
     Ok(if has_pruned { status } else { FAILED })
-}
-
-/// Returns the absolute path of a root, by which later scans of it are recognized, without `.`,
-/// repeated slashes and slashes at its end. It stays as it is otherwise: links are not resolved. A
-/// slash after a link, which asks for its target, stays.
-fn absolute(root: &CString) -> Result<CString, Error> {
-    let given = Path::new(OsStr::from_bytes(root.to_bytes()));
-    let failed = |error: std::io::Error| Error::new(Op::Read, given, error);
-    let absolute: PathBuf = path::absolute(given).map_err(failed)?.components().collect();
-    let is_target = [&b"/"[..], b"/."].iter().any(|end| root.to_bytes().ends_with(end));
-    let mut bytes = absolute.as_os_str().as_bytes().to_vec();
-    if is_target && absolute.is_symlink() {
-        bytes.push(b'/');
-    }
-    CString::new(bytes).map_err(|error| failed(error.into()))
 }

@@ -61,9 +61,9 @@ pub fn earlier<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Option<&'a Snapsho
     snapshots.iter().rev().find(|snapshot| snapshot.ended().is_some_and(fits))
 }
 
-/// Returns the newest inventory of this machine whose scan of `roots` can be resumed, unless a later
-/// scan of the same trees came to its end. Without roots, those of any. If `is_full`, it has to
-/// read every directory.
+/// Returns the newest inventory of this machine whose scan of `roots` can be resumed, unless a
+/// later scan of the same trees came to its end. Without roots, those of any. If `is_full`, it has
+/// to read every directory.
 #[must_use]
 pub fn unfinished<'a>(snapshots: &'a [Snapshot], roots: &[CString], is_full: bool) -> Option<&'a Snapshot> {
     let is_wanted = |snapshot: &Snapshot, scan: &UnfinishedScan| {

@@ -30,9 +30,9 @@ pub struct PrunePlan {
 }
 
 /// Decides which of `snapshots` are kept. The rules apply to each set of trees (machine, roots and
-/// exclusions) on its own, and count only scans that came to their end. Of these, the newest one and the newest
-/// complete one are always kept. An inventory of a scan that did not come to its end is kept until
-/// there is a later one of the same trees that did. An unreadable inventory is kept.
+/// exclusions) on its own, and count only scans that came to their end. Of these, the newest one
+/// and the newest complete one are always kept. An inventory of a scan that did not come to its end
+/// is kept until there is a later one of the same trees that did. An unreadable inventory is kept.
 #[must_use]
 pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> PrunePlan {
     let mut groups: BTreeMap<_, Vec<&Snapshot>> = BTreeMap::new();
@@ -86,17 +86,18 @@ pub fn remove(snapshot: &Snapshot) -> Result<(), Error> {
     remove_files(&hidden)
 }
 
-/// Removes the rest of inventories whose removal was interrupted.
+/// Removes the rest of inventories whose removal was interrupted. Calls `report` with the error of
+/// each one that cannot be removed.
 ///
 /// # Errors
-/// If it cannot be removed.
-pub fn remove_leftovers(history: &History) -> Result<(), Error> {
+/// If the directory of the store cannot be read.
+pub fn remove_leftovers(history: &History, report: &mut dyn FnMut(Error)) -> Result<(), Error> {
     let failed = |error: io::Error| Error::new(Op::Read, history.directory(), error);
     for entry in fs::read_dir(history.directory()).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let is_leftover = is_hidden_name(&entry.file_name()) && entry.file_type().map_err(failed)?.is_dir();
         if is_leftover && check_contents(&entry.path()).is_ok() {
-            remove_files(&entry.path())?;
+            remove_files(&entry.path()).unwrap_or_else(&mut *report);
         }
     }
     Ok(())

@@ -82,6 +82,12 @@ fn scans_of_one_second_have_names_of_their_own() {
     // An unfinished scan takes a name as well.
     fs::create_dir(site.history.directory().join("2026-09-21T14-13-23Z.inv.part")).unwrap();
     assert!(site.history.free_path(FIRST).ends_with("2026-09-21T14-13-24Z.inv"));
+    // A second that became free again, or a clock that was set back, makes no scan older.
+    fs::remove_dir_all(site.history.directory().join(&names[0])).unwrap();
+    for now in [FIRST, FIRST - 3600] {
+        assert!(site.history.free_path(now).ends_with("2026-09-21T14-13-24Z.inv"), "{now}");
+    }
+    assert!(site.history.free_path(FIRST - DAY).ends_with("2026-09-20T14-13-20Z.inv"));
 }
 
 #[test]
@@ -167,7 +173,7 @@ fn what_is_no_dated_inventory_is_neither_listed_nor_removed() {
     remove(&planned.removed[0]).unwrap();
     let refused = remove(&planned.removed[1]).unwrap_err().to_string();
     assert!(refused.contains("thesis.txt") && second.join("manifest.json").exists(), "{refused}");
-    remove_leftovers(&site.history).unwrap();
+    remove_leftovers(&site.history, &mut |error| panic!("{error}")).unwrap();
     let mut left: Vec<_> =
         fs::read_dir(site.history.directory()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
