@@ -157,7 +157,7 @@ _fathom() {
             esac
             ;;
         import)
-            options='--from= -o --output= --bytes --block-size= --only-dirs --help --version'
+            options='--from= -o --output= --bytes --block-size= --only-dirs --total --help --version'
             case $flag in
                 --from|--from=) values='ncdu gdu du' ;;
                 -o|--output|--output=) return ;;

@@ -188,6 +188,7 @@ complete -c fathom -n '__fish_seen_subcommand_from import' -s o -l output -r -F 
 complete -c fathom -n '__fish_seen_subcommand_from import' -l bytes -d 'du -b: the numbers are apparent sizes in bytes'
 complete -c fathom -n '__fish_seen_subcommand_from import' -l block-size -x -d 'the numbers are blocks of SIZE bytes, as of du -B SIZE; otherwise 1K'
 complete -c fathom -n '__fish_seen_subcommand_from import' -l only-dirs -d 'without -a: every line is a directory'
+complete -c fathom -n '__fish_seen_subcommand_from import' -l total -d 'du -c: the last line, total, is checked and left out'
 complete -c fathom -n '__fish_seen_subcommand_from import' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from import' -l version -d 'show the version and end'
 

@@ -27,7 +27,12 @@ fn top() -> &'static PathBuf {
 // The first byte selects the format.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, mut input)) = bytes.split_first() else { return };
-    let du = DuOutput { apparent: which & 8 > 0, only_directories: which & 16 > 0, ..DuOutput::default() };
+    let du = DuOutput {
+        apparent: which & 8 > 0,
+        only_directories: which & 16 > 0,
+        has_total: which & 32 > 0,
+        ..DuOutput::default()
+    };
     let format = [ImportFormat::Ncdu, ImportFormat::Gdu, ImportFormat::Du(du)][usize::from(which % 3)];
     let out = top().join("i");
     let source = ImportSource { name: "fuzz".to_owned(), modified: Some(0) };

@@ -100,8 +100,9 @@ fn the_lines_of_du_have_its_sums() {
     let tree = Tree::parse(
         "s/a/one.rs 5000, s/a/two.RS 70000, s/b/c/far.txt 300000, s/none/f 0, s/l -> a, s/pipe |",
     );
-    let table: [(&[&str], &[&str]); 4] = [
+    let table: [(&[&str], &[&str]); 5] = [
         (&["-0a"], &[]),
+        (&["-0ac"], &["--total"]),
         (&["-0a", "-B1"], &["--block-size", "1"]),
         (&[], &["--only-dirs"]),
         (&["-0ab"], &["--bytes"]),
@@ -145,12 +146,13 @@ fn standard_input_is_read_and_damage_is_an_error() {
             );
         }
     }
-    let table: [(&[&str], i32, &str); 8] = [
+    let table: [(&[&str], i32, &str); 9] = [
         (&["in"], 2, "missing the program (--from PROGRAM)"),
         (&["--from", "ncdu", "in"], 2, "missing the name of the inventory"),
         (&["--from", "ncdu", "-o", "x"], 2, "missing operand: the file to import"),
         (&["--from", "tar", "-o", "x", "in"], 2, "  - 'ncdu'"),
         (&["--from", "ncdu", "--bytes", "-o", "x", "in"], 2, "go with --from du"),
+        (&["--from", "gdu", "--total", "-o", "x", "in"], 2, "go with --from du"),
         (&["--from", "du", "--block-size", "0", "-o", "x", "in"], 2, "invalid size"),
         (&["--from", "ncdu", "-o", "x", "s"], 1, "cannot read 's': Is a directory"),
         (&["--from", "ncdu", "-o", "scanned", "in"], 1, "it exists, and nothing is replaced"),

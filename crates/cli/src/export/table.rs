@@ -28,7 +28,7 @@ pub(crate) const FLAGS: &[Flag<ExportOption>] = &[
         .required("FILE", ValueKind::File)
         .more(
             "The file is called FILE.part until it is complete and on the disk. An existing FILE is not replaced, except with \
-             `--to prometheus`, which replaces it in one step and lets everybody read it.",
+             `--to prometheus`, which replaces a regular file in one step and lets everybody read it.",
         ),
     long(ExportOption::GuardFormulas, "guard-formulas", WRITTEN, "an apostrophe before names in CSV that begin like a formula")
         .more(

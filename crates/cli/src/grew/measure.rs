@@ -48,7 +48,7 @@ impl GrowthMeasure {
             by => groups(inventories, by.kind(), lines)?,
         };
         let complete = is_complete(old) && is_complete(new) && unmatched.is_empty();
-        Ok(Self { by, rows, total, unmatched, times, space: free_space(new)?, complete })
+        Ok(Self { by, rows, total, unmatched, times, space: free_space(inventories)?, complete })
     }
 
     /// Returns the days between the scans.

@@ -8,12 +8,12 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use fathom_inventory::diff::Sides;
+use fathom_inventory::diff::{Sides, unmatched};
 use fathom_inventory::history::{History, baseline, newest};
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{GrewArgs, GrewSource};
+use self::args::{GrewArgs, GrewBy, GrewSource};
 use self::measure::GrowthMeasure;
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::inventory::gaps;
@@ -68,6 +68,9 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
                     (scan --keep --full reads them)";
         print_error(format!("{directories} directories {what}").as_bytes());
     }
+    if args.by != GrewBy::Dir {
+        check_trees(&inventories, charset)?;
+    }
     let measure = GrowthMeasure::of(&inventories, args.by, args.lines).map_err(failed)?;
     for root in measure.unmatched.iter().take(3) {
         print_error(
@@ -87,6 +90,18 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
     Ok(out.finish(NAME))
 }
 
+/// Checks that both inventories have the same trees: the totals of groups are those of all trees.
+fn check_trees(inventories: &Sides<&Inventory>, charset: Charset) -> Result<(), GrewFailure> {
+    let Sides { old, new } = unmatched(inventories).map_err(failed)?;
+    match old.first().or(new.first()) {
+        None => Ok(()),
+        Some(root) => {
+            let why = b": --by owner, ext and type compare inventories of the same trees";
+            Err(([b"only one inventory has ", &quoteaf(root, charset)[..], why].concat(), MISUSED))
+        }
+    }
+}
+
 fn quoted(path: &Path, charset: Charset) -> Vec<u8> {
     quoteaf(path.as_os_str().as_encoded_bytes(), charset)
 }
@@ -100,7 +115,7 @@ fn choose(store: &Path, moment: Option<i64>, charset: Charset) -> Result<Sides<P
         lacks(b" has no inventory whose scan came to its end: fathom scan --keep makes them")
     })?;
     let baseline = baseline(&snapshots, newest, moment).ok_or_else(|| {
-        lacks(b" has only one inventory of these trees: there is nothing to compare it with")
+        lacks(b" has only one inventory of these trees with these exclusions: there is nothing to compare it with")
     })?;
     if baseline.is_younger {
         let what = b" has no inventory that old: compared with the oldest one";

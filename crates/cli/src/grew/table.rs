@@ -69,9 +69,9 @@ const RULES: Note = Note {
     text: &[
         "A file with several names counts once. A directory that was moved is compared with itself at its former place. `~` stands before a \
          line if something below it is missing in one of the inventories. Trees that only one of the inventories has are not compared by \
-         `--by dir`.",
+         `--by dir`; the others refuse such inventories.",
         "The free space is that of the filesystem of the scanned trees, as df(1) shows it for users other than root. It is left out, and standard \
-         error says why, if NEW was made on another machine, if its trees are on several filesystems, or if a scanned directory is not \
+         error says why, if NEW was made on another machine, if the directories of an inventory are on several filesystems (`scan -x` keeps to one), or if a scanned directory is not \
          there any more.",
     ],
     man_only: true,
@@ -93,7 +93,7 @@ const STATUS: Note = Note {
     text: &[
         "0: it is shown, even if nothing grew or an inventory is incomplete.",
         "1: an inventory cannot be read or is damaged, or the output cannot be written.",
-        "2: the command line was wrong, or DIR has no two inventories of the same trees.",
+        "2: the command line was wrong, DIR has no two inventories of the same trees with the same exclusions, or `--by` needs inventories of the same trees.",
     ],
     man_only: true,
 };

@@ -23,15 +23,16 @@ pub(crate) fn run(
     removed: &mut dyn FnMut(&Path),
     report: &mut dyn FnMut(&[u8]),
 ) -> Result<bool, Error> {
-    remove_leftovers(history)?;
     let mut has_failed = false;
+    let mut failed = |error: Error| {
+        has_failed = true;
+        report(error.to_string().as_bytes());
+    };
+    remove_leftovers(history, &mut failed)?;
     for snapshot in planned(history, retention)?.removed {
         match remove(&snapshot) {
             Ok(()) => removed(&snapshot.path),
-            Err(error) => {
-                has_failed = true;
-                report(error.to_string().as_bytes());
-            }
+            Err(error) => failed(error),
         }
     }
     Ok(!has_failed)

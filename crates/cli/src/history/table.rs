@@ -78,10 +78,11 @@ pub(crate) const HISTORY: Command<HistoryOption> = Command {
 const KEPT: Note = Note {
     title: "What is kept",
     text: &[
-        "The rules apply to each set of trees of each machine on its own. Days, weeks (from Monday on) and months are those of the local time \
+        "The rules apply on their own to each set of inventories of the same machine, PATHs and exclusions (`--exclude`, `--ignore-vcs`, \
+         `--max-depth`, `-x`). Days, weeks (from Monday on) and months are those of the local time \
          zone (TZ); those without an inventory do not count.",
-        "Always kept: of each set of trees, the newest inventory whose scan came to its end, and the newest one that is complete. An \
-         inventory of a scan that was stopped or killed is kept until a later scan of the same trees comes to its end. Files and directories with \
+        "Always kept: of each set, the newest inventory whose scan came to its end, and the newest one that is complete. An \
+         inventory of a scan that was stopped or killed is kept until a later scan of the same set comes to its end. Files and directories with \
          other names than those that `fathom scan --keep` gives, and inventories that hold anything else than their own files, are \
          not touched.",
         "An inventory is renamed to a hidden name before its files are removed, so none is ever there in part. What an interrupted run leaves is \

@@ -47,6 +47,7 @@ impl ImportParser {
             ImportOption::Bytes => self.du.apparent = true,
             ImportOption::BlockSize => self.du.block_bytes = block_size(&option)?,
             ImportOption::OnlyDirs => self.du.only_directories = true,
+            ImportOption::Total => self.du.has_total = true,
         }
         Ok(())
     }
@@ -59,7 +60,7 @@ impl ImportParser {
         let format = match format.ok_or_else(|| b"missing the program (--from PROGRAM)".to_vec())? {
             ImportFormat::Du(_) => ImportFormat::Du(du),
             _ if du != DuOutput::default() => {
-                return Err(b"--bytes, --block-size and --only-dirs go with --from du".to_vec());
+                return Err(b"--bytes, --block-size, --only-dirs and --total go with --from du".to_vec());
             }
             other => other,
         };

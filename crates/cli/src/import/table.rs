@@ -11,6 +11,7 @@ pub(crate) enum ImportOption {
     Bytes,
     BlockSize,
     OnlyDirs,
+    Total,
 }
 
 /// The values of `--from`.
@@ -35,6 +36,9 @@ pub(crate) const FLAGS: &[Flag<ImportOption>] = &[
             "Without this option, a path without others below it is taken for a file, even if it is an empty directory. With it, the \
              inventory is incomplete, as it lacks the files, but the sums of directories are right.",
         ),
+    long(ImportOption::Total, "total", DU, "`du -c`: the last line, `total`, is checked and left out")
+        .more("It has to be the sum of the trees. Without this option, such a line is an entry of that name. In other languages than \
+               English, call `LC_ALL=C du -c`."),
     flag::help(ABOUT),
     flag::version(ABOUT),
 ];
@@ -59,7 +63,10 @@ pub(crate) const IMPORT: Command<ImportOption> = Command {
             "what `ncdu -0 -e -o nas.ncdu /` wrote, on another machine",
         ),
         ("fathom import --from gdu -o nas.inv nas.json", "what `gdu -n -o nas.json /` wrote"),
-        ("du -0a /srv | fathom import --from du -o srv.inv -", "what du finds, whatever the names"),
+        (
+            "du -0ac /srv | fathom import --from du --total -o srv.inv -",
+            "what du finds, whatever the names, and all of it",
+        ),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-export", "fathom-top", "fathom-diff"],
 };
@@ -71,8 +78,9 @@ const FORMATS: Note = Note {
          missing in the inventory, too. Entries that a pattern excludes are left out; other file systems are directories that were skipped. \
          What `fathom export --to ncdu` wrote has the same sums again.",
         "`gdu`: what `gdu -o` writes. Directories themselves have no sizes.",
-        "`du`: what GNU du writes, best with `-0a`: names with line breaks are lost without `-0`. The last line of `du -c` is left out. The \
-         numbers have to be whole: not those of `du -h`. A directory has what its line has beyond those below it.",
+        "`du`: what GNU du writes, best with `-0ac`: names with line breaks are lost without `-0`. The \
+         numbers have to be whole: not those of `du -h`. A directory has what its line has beyond those below it. After `--bytes` the disk \
+         usage is unknown and counts as 0: `fathom explore` and `fathom du --from` show the sizes with `--apparent-size`, `fathom grew` shows no growth.",
     ],
     man_only: true,
 };
@@ -81,6 +89,8 @@ const TRUST: Note = Note {
     title: "Damaged files",
     text: &[
         "If FILE is damaged or ends too early, that is said, with the position, and no INVENTORY is made.",
+        "The output of du has no end: if it was cut off after a line, the directories above are missing, and what is there are trees of their own. Only \
+         the total tells: call `du -c`, and give `--total`.",
     ],
     man_only: true,
 };

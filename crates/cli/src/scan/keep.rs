@@ -2,9 +2,10 @@
 //! removes those that no rule keeps.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use fathom_inventory::history::{History, Retention, earlier, unfinished};
+use fathom_inventory::history::{History, Retention, absolute, earlier, unfinished};
+use fathom_inventory::scan::seconds;
 use fathom_inventory::store::Error;
 use fathom_text::quote::{Charset, quoteaf};
 
@@ -43,11 +44,14 @@ pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
 
 fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8, Error> {
     let KeepArgs { scan: mut args, full, retention, .. } = args;
+    for root in &mut args.scan.roots {
+        *root = absolute(root)?;
+    }
     let snapshots = history.snapshots()?;
-    match unfinished(&snapshots).filter(|_| args.resume) {
+    match unfinished(&snapshots, &args.scan.roots, full).filter(|_| args.resume) {
         Some(snapshot) => args.output = snapshot.final_path(),
         None => {
-            args.output = history.free_path(now());
+            args.output = history.free_path(seconds(SystemTime::now()));
             let earlier = earlier(&snapshots, &args.scan).filter(|_| !full);
             args.scan.since = earlier.map(|snapshot| snapshot.path.clone());
             if args.scan.since.is_none() && !full {
@@ -61,12 +65,10 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
     if retention.is_empty() || ![DONE, FAILED].contains(&status) {
         return Ok(status);
     }
-    let has_pruned = prune::run(history, &retention, &mut |_| (), &mut print_error)?;
+    let has_pruned = prune::run(history, &retention, &mut |_| (), &mut print_error);
+    let has_pruned = has_pruned.unwrap_or_else(|error| {
+        print_error(error.to_string().as_bytes());
+        false
+    });
     Ok(if has_pruned { status } else { FAILED })
-}
-
-/// Returns the current time in seconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

@@ -55,7 +55,8 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
         .more(
             "DIR is made if it does not exist. The inventory is named by the time, such as `2026-11-26T03-00-00Z.inv`, and made `--since` the \
              newest one in DIR of the same trees, machine and options whose scan came to its end; where there is none, every directory is \
-             read. With `--resume`, a scan that did not end is gone on with. One run at a time may add to DIR. `fathom history` \
+             read. Each PATH is made absolute. With `--resume`, the newest scan of the same PATHs \
+             that did not end is gone on with; without a PATH, of any. One run at a time may add to DIR. `fathom history` \
              lists it, `fathom grew` says what grew.",
         ),
     long(ScanOption::Full, "full", SCANNED, "with `--keep`, read every directory, whether it has changed or not")

@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
+use rustix::fs::FileType;
 use serde_json::Value;
 
 use crate::scanned;
-use crate::support::commands::{fathom, stdout_of};
+use crate::support::commands::{fathom, program, stdout_of};
 use crate::support::{Tree, needs_tool};
 
 /// The labels of a sample.
@@ -174,6 +175,22 @@ fn the_file_is_replaced_and_everybody_may_read_it() {
         assert_eq!(file, ["i.prom"]);
         assert_eq!(fs::metadata(tree.at("m/i.prom")).unwrap().permissions().mode() & 0o444, 0o444);
         assert_eq!(fs::read_to_string(tree.at("m/i.prom")).unwrap(), exported(&tree, &["-o", "-"]));
+    }
+    // The umask of a service does not make it private.
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(program()).args(words);
+    assert!(command.current_dir(tree.path()).status().unwrap().success());
+    assert_eq!(fs::metadata(tree.at("m/i.prom")).unwrap().permissions().mode() & 0o777, 0o644);
+    // A file that is no regular one stays.
+    tree.node("m/fifo", FileType::Fifo);
+    tree.symlink("m/link", "i.prom");
+    tree.dir("m/directory");
+    for name in ["m/fifo", "m/link", "m/directory"] {
+        let before = fs::symlink_metadata(tree.at(name)).unwrap();
+        let output = fathom(&tree, ["export", "--to", "prometheus", "-o", name, "i"]);
+        let why = format!("fathom export: cannot write '{name}': it is there and is no regular file\n");
+        assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(1), why));
+        assert_eq!(fs::symlink_metadata(tree.at(name)).unwrap().ino(), before.ino());
     }
     for (words, why) in [
         (&["--to", "prometheus", "--below", "s"][..], "goes with neither --below"),

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::support::Tree;
 use crate::support::commands::{fathom, program};
+use crate::support::{Tree, needs_mounts};
 use crate::{age, names, objects, run};
 
 #[test]
@@ -29,7 +29,8 @@ fn each_scan_continues_from_the_one_before() {
         .iter()
         .map(|one| (one["roots"][0].as_str().unwrap(), one["entries"].as_u64().unwrap()))
         .collect();
-    assert_eq!(list, [("t", 5), ("t", 5), ("t", 5), ("t", 5), ("u", 2)]);
+    let [t, u] = [tree.at("t"), tree.at("u")].map(|path| path.to_str().unwrap().to_owned());
+    assert_eq!(list, [(&*t, 5), (&*t, 5), (&*t, 5), (&*t, 5), (&*u, 2)]);
     for one in &listed {
         assert_eq!(
             (&one["state"], &one["complete"], &one["ratio"]),
@@ -49,7 +50,11 @@ fn the_list_says_how_far_each_scan_came() {
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(errors, "");
     assert_eq!(lines[0][1..], ["-", "-", "unfinished", "-", "2001-02-03T04-05-06Z.inv.part"]);
-    assert_eq!((lines.len(), lines[1][2], lines[1][3], lines[1][6]), (2, "5", "100.00%", "t"));
+    let root = tree.at("t");
+    assert_eq!(
+        (lines.len(), lines[1][2], lines[1][3], lines[1][6]),
+        (2, "5", "100.00%", root.to_str().unwrap())
+    );
     fs::create_dir(tree.at("store/2001-02-03T04-05-07Z.inv")).unwrap();
     let output = fathom(&tree, ["history", "store"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -111,6 +116,101 @@ fn a_scan_that_was_stopped_can_be_gone_on_with() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     run(&tree, &["scan", "--keep", "store", "--resume", "t"]);
     assert_eq!(names(&tree).len(), 2);
+}
+
+#[test]
+fn only_a_scan_of_the_same_trees_is_gone_on_with() {
+    let tree = Tree::parse("t/a/f 5000, t/b/g 3, t/c/d/e 1, u/x 1");
+    let output = fathom(&tree, ["scan", "--keep", "store", "--rate", "1", "--deadline", "1ms", "t"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    // Another tree is begun with.
+    run(&tree, &["scan", "--keep", "store", "--resume", "u"]);
+    let states = || -> Vec<(String, String)> {
+        let text = |one: &serde_json::Value| one.as_str().unwrap().to_owned();
+        let listed = objects(&tree, &["history", "--json", "store"]);
+        listed.iter().map(|one| (text(&one["roots"][0]), text(&one["state"]))).collect()
+    };
+    let of = |name: &str, state: &str| (tree.at(name).to_str().unwrap().to_owned(), state.to_owned());
+    assert_eq!(states(), [of("t", "stopped"), of("u", "ended")]);
+    run(&tree, &["scan", "--keep", "store", "--resume", "./t/"]);
+    assert_eq!(states(), [of("t", "ended"), of("u", "ended")]);
+}
+
+#[test]
+fn a_shallow_scan_removes_no_inventory_of_everything() {
+    let tree = Tree::parse("t/a/f 5000, t/b/g 3");
+    run(&tree, &["scan", "--keep", "store", "t"]);
+    let full = age(&tree, "2025-01-01T00-00-00Z");
+    for words in [&["--max-depth", "1"][..], &["--exclude", "f"], &["-x"], &["--ignore-vcs"]] {
+        let words = [&["scan", "--keep", "store", "--keep-last", "1"], words, &["t"]].concat();
+        run(&tree, &words);
+    }
+    assert!(names(&tree).contains(&full) && names(&tree).len() == 5, "{:?}", names(&tree));
+    let output = fathom(&tree, ["grew", "store"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    run(&tree, &["scan", "--keep", "store", "--keep-last", "1", "t"]);
+    assert!(!names(&tree).contains(&full) && names(&tree).len() == 5, "{:?}", names(&tree));
+}
+
+#[test]
+fn a_root_is_one_however_it_is_spelled() {
+    let tree = Tree::parse("t/a/f 5000, u/x 1");
+    tree.symlink("link", "t");
+    let run_in = |directory: &str, root: &str| {
+        let store = tree.at("store");
+        let mut command = Command::new(program());
+        command.args(["scan", "--keep", store.to_str().unwrap(), "--keep-last", "1", root]);
+        let output = command.current_dir(tree.at(directory)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let roots = || -> Vec<String> {
+        let listed = objects(&tree, &["history", "--json", "store"]);
+        let top = tree.path().to_str().unwrap();
+        let path = |one: &serde_json::Value| one["roots"][0].as_str().unwrap().to_owned();
+        listed.iter().map(|one| path(one).strip_prefix(top).unwrap().to_owned()).collect()
+    };
+    run_in("t", ".");
+    run_in("u", ".");
+    assert_eq!(roots(), ["/t", "/u"]);
+    for (directory, root) in [(".", "t/"), (".", ".//t/."), ("t/a", tree.at("t").to_str().unwrap())] {
+        run_in(directory, root);
+        assert_eq!(roots(), ["/u", "/t"], "{root}");
+    }
+    run_in("u", "../t");
+    run_in(".", "link");
+    run_in(".", "link/");
+    assert_eq!(roots(), ["/u", "/t", "/u/../t", "/link", "/link/"]);
+    let entries: Vec<_> =
+        objects(&tree, &["history", "--json", "store"]).iter().map(|one| one["entries"].as_u64()).collect();
+    assert_eq!(entries[3..], [Some(1), Some(3)]);
+}
+
+#[test]
+fn a_leftover_that_stays_blocks_nothing_else() {
+    if !needs_mounts() {
+        return;
+    }
+    let tree = Tree::parse("t/a/f 5000, store/.2001-01-01T00-00-00Z.inv.removed/");
+    for time in ["2025-01-01T00-00-00Z", "2025-01-02T00-00-00Z", "2025-01-03T00-00-00Z"] {
+        run(&tree, &["scan", "--keep", "store", "t"]);
+        let last = names(&tree).into_iter().next_back().unwrap();
+        fs::rename(tree.at(format!("store/{last}")), tree.at(format!("store/{time}.inv"))).unwrap();
+    }
+    let script = format!(
+        "mount -t tmpfs none store/.2001-01-01T00-00-00Z.inv.removed
+         '{0}' history prune --keep-last 2 store; echo status $?
+         '{0}' scan --keep store --keep-last 1 t; echo status $?",
+        program().display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(tree.path()).env("LC_ALL", "C");
+    let output = command.output().unwrap();
+    let (out, errors) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(out, "store/2025-01-01T00-00-00Z.inv\nstatus 1\nstatus 1\n", "{errors}");
+    let why = "cannot remove 'store/.2001-01-01T00-00-00Z.inv.removed': Device or resource busy";
+    assert_eq!(errors.matches(why).count(), 2, "{errors}");
+    assert_eq!(names(&tree).len(), 2, "{:?}", names(&tree));
 }
 
 #[test]

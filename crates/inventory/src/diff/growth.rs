@@ -30,17 +30,8 @@ pub struct DirGrowth {
 
 impl DirGrowth {
     fn of(old: &UsageSum, new: &UsageSum) -> Self {
-        let difference = |old: u64, new: u64| {
-            let difference = i128::from(new) - i128::from(old);
-            difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-        };
-        Self {
-            path: Vec::new(),
-            allocated: difference(old.allocated, new.allocated),
-            apparent: difference(old.apparent, new.apparent),
-            entries: difference(old.entries, new.entries),
-            complete: true,
-        }
+        let [allocated, apparent, entries] = new.growth_since(old);
+        Self { path: Vec::new(), allocated, apparent, entries, complete: true }
     }
 
     /// Returns the sort key, by which the largest absolute difference comes first.

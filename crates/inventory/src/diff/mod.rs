@@ -185,6 +185,31 @@ impl PairedTrees {
     }
 }
 
+/// Returns the paths of the trees that only one of the inventories has. Two inventories of one tree
+/// each are of the same tree, whatever its path.
+///
+/// # Errors
+/// If an inventory is damaged.
+///
+/// ```
+/// use fathom_inventory::diff::{Sides, unmatched};
+/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_inventory::store::Inventory;
+///
+/// let temp = tempfile::tempdir()?;
+/// let [old, new] = ["old.inv", "new.inv"].map(|name| temp.path().join(name));
+/// scan(&Scan { roots: vec![c"src/top".into()], ..Scan::default() }, &old, &mut ())?;
+/// let roots = vec![c"src/top".into(), c"src/diff".into()];
+/// scan(&Scan { roots, ..Scan::default() }, &new, &mut ())?;
+/// let (old, new) = (Inventory::open(&old)?, Inventory::open(&new)?);
+/// let unmatched = unmatched(&Sides { old: &old, new: &new })?;
+/// assert_eq!((unmatched.old.len(), unmatched.new), (0, vec![b"src/diff".to_vec()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn unmatched(inventories: &Sides<&Inventory>) -> Result<Sides<Vec<Vec<u8>>>, QueryError> {
+    Ok(PairedTrees::read(inventories, None)?.unmatched())
+}
+
 /// Returns the columns that only one of the inventories has.
 fn unshared_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
     let columns = ["attributes"].into_iter().chain(OptionalColumns::NAMES);

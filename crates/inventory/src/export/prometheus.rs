@@ -91,14 +91,20 @@ pub fn prometheus(inventory: &Inventory, options: &PrometheusOptions) -> Result<
 /// file or the new one.
 ///
 /// # Errors
-/// If a file cannot be created in the directory of `path`, or cannot be written or renamed.
+/// If `path` is there and is no regular file, or if a file cannot be created in its directory,
+/// written or renamed.
 pub fn replace_public(path: &Path, text: &str) -> io::Result<()> {
+    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is there and is no regular file"));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The collector reads files whose names end in `.prom`.
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".fathom-").suffix(".part").permissions(Permissions::from_mode(MODE));
+    builder.prefix(".fathom-").suffix(".part");
     let mut file = builder.tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
+    // The umask does not apply.
+    file.as_file().set_permissions(Permissions::from_mode(MODE))?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

@@ -1,10 +1,11 @@
 //! Chooses inventories of a store: the newest one, the one to compare it with, and the one from
 //! which a scan copies unchanged directories.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use super::store::{Snapshot, is_resumable};
-use crate::scan::{EXCLUSION_OPTIONS, Scan, host};
+use crate::scan::{EXCLUSION_OPTIONS, Scan, UnfinishedScan, has_journal, host};
 use crate::store::Manifest;
 
 /// The options of a scan that decide which entries an inventory has.
@@ -28,16 +29,15 @@ pub fn newest(snapshots: &[Snapshot]) -> Option<&Snapshot> {
 
 /// Returns the inventory of the same trees with which `newest` is compared: the newest one that is
 /// not younger than `moment`, in seconds since 1970, or else the oldest one. Without a moment, the
-/// one before `newest`.
+/// one before `newest`. The trees are the same if machine, roots and exclusions are.
 #[must_use]
 pub fn baseline<'a>(
     snapshots: &'a [Snapshot],
     newest: &Snapshot,
     moment: Option<i64>,
 ) -> Option<Baseline<'a>> {
-    let trees = newest.ended().map(trees)?;
-    let is_earlier =
-        |other: &&Snapshot| other.time < newest.time && other.ended().map(self::trees) == Some(trees.clone());
+    let key = trees(newest)?;
+    let is_earlier = |other: &&Snapshot| other.time < newest.time && trees(other).as_ref() == Some(&key);
     let earlier: Vec<&Snapshot> = snapshots.iter().filter(is_earlier).collect();
     let moment = moment.unwrap_or(i64::MAX);
     match earlier.iter().rfind(|snapshot| snapshot.time <= moment) {
@@ -54,31 +54,69 @@ pub fn earlier<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Option<&'a Snapsho
     if scan.exclusions.ignores_vcs || scan.exclusions.max_depth.is_some() {
         return None;
     }
+    let key = TreesKey::of_scan(scan);
     let fits = |manifest: &Manifest| {
-        manifest.host == host()
-            && has_roots(manifest, &scan.roots)
-            && manifest.optional_columns.contains(scan.optional_columns)
-            && SCOPE_OPTIONS.iter().all(|option| manifest.options.get(*option) == scan.options.get(*option))
+        manifest.optional_columns.contains(scan.optional_columns) && TreesKey::of(manifest) == key
     };
     snapshots.iter().rev().find(|snapshot| snapshot.ended().is_some_and(fits))
 }
 
-/// Returns the newest inventory whose scan can be resumed, if no later scan came to its end.
+/// Returns the newest inventory of this machine whose scan of `roots` can be resumed, unless a
+/// later scan of the same trees came to its end. Without roots, those of any. If `is_full`, it has
+/// to read every directory.
 #[must_use]
-pub fn unfinished(snapshots: &[Snapshot]) -> Option<&Snapshot> {
-    let last = snapshots.iter().rev().find(|snapshot| snapshot.ended().is_some() || is_resumable(snapshot));
-    last.filter(|snapshot| is_resumable(snapshot))
+pub fn unfinished<'a>(snapshots: &'a [Snapshot], roots: &[CString], is_full: bool) -> Option<&'a Snapshot> {
+    let is_wanted = |snapshot: &Snapshot, scan: &UnfinishedScan| {
+        let key = TreesKey::of_unfinished(scan);
+        let is_superseded =
+            snapshots.iter().any(|other| other.time > snapshot.time && trees(other).as_ref() == Some(&key));
+        let has_roots = || scan.roots.iter().map(Vec::as_slice).eq(roots.iter().map(|root| root.to_bytes()));
+        scan.host == host()
+            && (roots.is_empty() || has_roots())
+            && !(is_full && scan.has_earlier)
+            && !is_superseded
+    };
+    let resumable = snapshots.iter().rev().filter(|snapshot| is_resumable(snapshot));
+    let begun = resumable
+        .clone()
+        .find(|snapshot| UnfinishedScan::read(&snapshot.path).is_some_and(|scan| is_wanted(snapshot, &scan)));
+    // One that was killed before its journal was written can be any.
+    begun.or_else(|| {
+        let mut empty = resumable.filter(|snapshot| !has_journal(&snapshot.path));
+        empty.next().filter(|_| !roots.is_empty())
+    })
 }
 
-/// The identity of the trees of an inventory: the machine, and the paths of the roots.
-pub(super) type TreesKey = (String, Vec<Vec<u8>>);
-
-/// Returns the identity of the trees of an inventory.
-pub(super) fn trees(manifest: &Manifest) -> TreesKey {
-    (manifest.host.clone(), manifest.roots.iter().map(|root| root.bytes()).collect())
+/// The identity of the trees of an inventory: the machine, the paths of the roots, and the options
+/// that decide which of their entries it has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TreesKey {
+    host: String,
+    roots: Vec<Vec<u8>>,
+    scope: [Option<String>; SCOPE_OPTIONS.len()],
 }
 
-fn has_roots(manifest: &Manifest, roots: &[CString]) -> bool {
-    manifest.roots.len() == roots.len()
-        && manifest.roots.iter().zip(roots).all(|(had, wanted)| had.bytes() == wanted.to_bytes())
+impl TreesKey {
+    fn new(host: String, roots: Vec<Vec<u8>>, options: &BTreeMap<String, String>) -> Self {
+        Self { host, roots, scope: SCOPE_OPTIONS.map(|option| options.get(option).cloned()) }
+    }
+
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        let roots = manifest.roots.iter().map(|root| root.bytes()).collect();
+        Self::new(manifest.host.clone(), roots, &manifest.options)
+    }
+
+    pub(super) fn of_unfinished(scan: &UnfinishedScan) -> Self {
+        Self::new(scan.host.clone(), scan.roots.clone(), &scan.options)
+    }
+
+    fn of_scan(scan: &Scan) -> Self {
+        let roots = scan.roots.iter().map(|root| root.to_bytes().to_vec()).collect();
+        Self::new(host(), roots, &scan.options)
+    }
+}
+
+/// Returns the identity of the trees of an inventory whose scan came to its end.
+fn trees(snapshot: &Snapshot) -> Option<TreesKey> {
+    snapshot.ended().map(TreesKey::of)
 }

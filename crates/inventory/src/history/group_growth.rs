@@ -31,6 +31,8 @@ pub struct GroupGrowthReport {
 }
 
 /// Reports the `count` groups that grew most, of the groups by which [`crate::top`] reports `by`.
+/// Everything in both inventories is counted, so they should be of the same trees, as
+/// [`crate::diff::unmatched`] tells.
 ///
 /// # Errors
 /// If an inventory is damaged.
@@ -87,15 +89,6 @@ fn growths(old: UsageReport, new: UsageReport) -> impl Iterator<Item = GroupGrow
 }
 
 fn growth(key: GroupKey, text: Vec<u8>, old: &UsageSum, new: &UsageSum) -> GroupGrowth {
-    let difference = |old: u64, new: u64| {
-        let difference = i128::from(new) - i128::from(old);
-        difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-    };
-    GroupGrowth {
-        key,
-        text,
-        allocated: difference(old.allocated, new.allocated),
-        apparent: difference(old.apparent, new.apparent),
-        entries: difference(old.entries, new.entries),
-    }
+    let [allocated, apparent, entries] = new.growth_since(old);
+    GroupGrowth { key, text, allocated, apparent, entries }
 }

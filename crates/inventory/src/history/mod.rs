@@ -11,6 +11,7 @@ mod group_growth;
 mod name;
 mod prune;
 mod retention;
+mod root;
 mod space;
 mod store;
 #[cfg(test)]
@@ -20,5 +21,6 @@ pub use choose::{Baseline, baseline, earlier, newest, unfinished};
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
 pub use prune::{PrunePlan, plan, remove, remove_leftovers};
 pub use retention::Retention;
+pub use root::absolute;
 pub use space::{FilesystemSpace, free_space};
 pub use store::{History, HistoryLock, Snapshot, SnapshotState};

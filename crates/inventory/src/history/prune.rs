@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use fathom_text::time::Zone;
 
-use super::choose::{TreesKey, trees};
+use super::choose::TreesKey;
 use super::name;
 use super::retention::Retention;
 use super::store::{History, Snapshot, SnapshotState};
-use crate::scan::{Lock, SCAN_FILES, journal_roots};
+use crate::scan::{Lock, SCAN_FILES, UnfinishedScan};
 use crate::store::{Error, MANIFEST, Op, Table, rename_new, sync_directory_of};
 
 /// The end of the hidden name of an inventory that is being removed.
@@ -29,16 +29,16 @@ pub struct PrunePlan {
     pub removed: Vec<Snapshot>,
 }
 
-/// Decides which of `snapshots` are kept. The rules apply to each set of trees (host and roots) on
-/// its own, and count only scans that came to their end. Of these, the newest one and the newest
-/// complete one are always kept. An inventory of a scan that did not come to its end is kept until
-/// there is a later one of the same trees that did. An unreadable inventory is kept.
+/// Decides which of `snapshots` are kept. The rules apply to each set of trees (machine, roots and
+/// exclusions) on its own, and count only scans that came to their end. Of these, the newest one
+/// and the newest complete one are always kept. An inventory of a scan that did not come to its end
+/// is kept until there is a later one of the same trees that did. An unreadable inventory is kept.
 #[must_use]
 pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> PrunePlan {
     let mut groups: BTreeMap<_, Vec<&Snapshot>> = BTreeMap::new();
     for snapshot in &snapshots {
         if let Some(manifest) = snapshot.ended() {
-            groups.entry(trees(manifest)).or_default().push(snapshot);
+            groups.entry(TreesKey::of(manifest)).or_default().push(snapshot);
         }
     }
     let mut kept: Vec<PathBuf> = Vec::new();
@@ -51,8 +51,8 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pru
         let chosen = group.iter().zip(flags).filter(|(_, kept)| *kept).map(|(snapshot, _)| snapshot);
         kept.extend(chosen.chain(always.into_iter().flatten()).map(|snapshot| snapshot.path.clone()));
     }
-    let newest: Vec<_> =
-        groups.iter().filter_map(|(trees, group)| Some((trees.clone(), group.last()?.time))).collect();
+    let newest: BTreeMap<_, _> =
+        groups.into_iter().filter_map(|(trees, group)| Some((trees, group.last()?.time))).collect();
     let (removed, kept) = snapshots.into_iter().partition(|snapshot| match &snapshot.state {
         SnapshotState::Ended(_) => !kept.contains(&snapshot.path),
         _ => is_superseded(snapshot, &newest),
@@ -61,18 +61,15 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pru
 }
 
 /// Returns whether a scan that did not come to its end has a later one of the same trees that did.
-fn is_superseded(snapshot: &Snapshot, newest: &[(TreesKey, i64)]) -> bool {
-    let has_later = |of: &dyn Fn(&TreesKey) -> bool| {
-        newest.iter().any(|(trees, time)| *time > snapshot.time && of(trees))
-    };
-    match &snapshot.state {
-        SnapshotState::Stopped(manifest) => has_later(&|other| *other == trees(manifest)),
+fn is_superseded(snapshot: &Snapshot, newest: &BTreeMap<TreesKey, i64>) -> bool {
+    let trees = match &snapshot.state {
+        SnapshotState::Stopped(manifest) => Some(TreesKey::of(manifest)),
         SnapshotState::Unfinished if !Lock::is_held(&snapshot.path) => {
-            let roots = journal_roots(&snapshot.path);
-            roots.is_some_and(|roots| has_later(&|(_, other)| *other == roots))
+            UnfinishedScan::read(&snapshot.path).map(|scan| TreesKey::of_unfinished(&scan))
         }
-        _ => false,
-    }
+        _ => None,
+    };
+    trees.and_then(|trees| newest.get(&trees)).is_some_and(|time| *time > snapshot.time)
 }
 
 /// Removes an inventory.
@@ -89,17 +86,18 @@ pub fn remove(snapshot: &Snapshot) -> Result<(), Error> {
     remove_files(&hidden)
 }
 
-/// Removes the rest of inventories whose removal was interrupted.
+/// Removes the rest of inventories whose removal was interrupted. Calls `report` with the error of
+/// each one that cannot be removed.
 ///
 /// # Errors
-/// If it cannot be removed.
-pub fn remove_leftovers(history: &History) -> Result<(), Error> {
+/// If the directory of the store cannot be read.
+pub fn remove_leftovers(history: &History, report: &mut dyn FnMut(Error)) -> Result<(), Error> {
     let failed = |error: io::Error| Error::new(Op::Read, history.directory(), error);
     for entry in fs::read_dir(history.directory()).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let is_leftover = is_hidden_name(&entry.file_name()) && entry.file_type().map_err(failed)?.is_dir();
         if is_leftover && check_contents(&entry.path()).is_ok() {
-            remove_files(&entry.path())?;
+            remove_files(&entry.path()).unwrap_or_else(&mut *report);
         }
     }
     Ok(())

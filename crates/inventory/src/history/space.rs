@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::diff::Sides;
 use crate::scan::host;
-use crate::store::{Error, Inventory, Table};
+use crate::store::{DirState, Error, Inventory, Table};
 
 /// The space of a filesystem, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,19 +20,18 @@ pub struct FilesystemSpace {
     pub available: u64,
 }
 
-/// Returns the space of the filesystem that has all root directories of `inventory`, as it is now.
-/// The inner error is the reason why it is unknown: the inventory is of another machine, of several
-/// filesystems, or a root is not the directory that was scanned.
+/// Returns the space of the filesystem that has all directories of the new inventory, as it is now.
+/// The inner error is the reason why it, or the growth on it, is unknown: the new inventory is of
+/// another machine, one is of several filesystems, or a root is not the directory that was scanned.
 ///
 /// # Errors
-/// If the inventory is damaged.
-pub fn free_space(inventory: &Inventory) -> Result<Result<FilesystemSpace, &'static str>, Error> {
-    if inventory.manifest().host != host() {
+/// If an inventory is damaged.
+pub fn free_space(inventories: &Sides<&Inventory>) -> Result<Result<FilesystemSpace, &'static str>, Error> {
+    if inventories.new.manifest().host != host() {
         return Ok(Err("the inventory is of another machine"));
     }
-    let roots = roots(inventory)?;
-    let devices: BTreeSet<u64> = roots.iter().map(|root| root.dev).collect();
-    if devices.len() > 1 {
+    let (before, ScannedDirs { roots, devices }) = (dirs(inventories.old)?, dirs(inventories.new)?);
+    if devices.len() > 1 || before.devices.len() > 1 {
         return Ok(Err("the trees are on several filesystems"));
     }
     let is_there = |root: &ScannedRoot| {
@@ -63,19 +63,30 @@ struct ScannedRoot {
     ino: u64,
 }
 
-fn roots(inventory: &Inventory) -> Result<Vec<ScannedRoot>, Error> {
-    let mut found = Vec::new();
+/// The roots of an inventory, and the devices of its directories.
+#[derive(Default)]
+struct ScannedDirs {
+    roots: Vec<ScannedRoot>,
+    /// Two devices of directories, if there are several.
+    devices: BTreeSet<i64>,
+}
+
+fn dirs(inventory: &Inventory) -> Result<ScannedDirs, Error> {
+    let mut found = ScannedDirs::default();
     inventory.each(Table::Dirs, |group| {
-        let depth = group.numbers("depth")?;
-        if !depth.or_zero().contains(&0) {
-            return Ok(());
-        }
-        let (dev, ino) = (group.numbers("dev")?, group.numbers("ino")?);
-        let names = [group.texts("name")?, group.texts("name_raw")?];
-        for row in (0..group.rows()).filter(|row| depth.or_zero()[*row] == 0) {
-            let path = names[1].get(row).or(names[0].get(row)).unwrap_or_default().to_vec();
-            let [dev, ino] = [&dev, &ino].map(|column| column.or_zero()[row].cast_unsigned());
-            found.push(ScannedRoot { path, dev, ino });
+        let (dev, ino, depth) = (group.numbers("dev")?, group.numbers("ino")?, group.numbers("depth")?);
+        let (names, state) = ([group.texts("name")?, group.texts("name_raw")?], group.texts("state")?);
+        for row in 0..group.rows() {
+            // A mount point that was left out has a device, but no sizes.
+            let is_skipped = state.get(row) == Some(DirState::Skipped.word().as_bytes());
+            if !is_skipped && found.devices.len() < 2 {
+                found.devices.extend(dev.get(row));
+            }
+            if depth.or_zero()[row] == 0 {
+                let path = names[1].get(row).or(names[0].get(row)).unwrap_or_default().to_vec();
+                let [dev, ino] = [&dev, &ino].map(|column| column.or_zero()[row].cast_unsigned());
+                found.roots.push(ScannedRoot { path, dev, ino });
+            }
         }
         Ok(())
     })?;

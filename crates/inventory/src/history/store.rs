@@ -1,5 +1,6 @@
 //! The directory of a store: its lock, and the inventories in it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,8 @@ use std::path::{Path, PathBuf};
 use super::name;
 use crate::scan::{Lock, has_journal};
 use crate::store::{Error, Manifest, Op};
+
+const DAY_SEC: i64 = 86_400;
 
 /// A store of dated inventories.
 ///
@@ -140,13 +143,19 @@ impl History {
     }
 
     /// Returns the path of a new inventory whose scan begins at the time `now`, in seconds since
-    /// 1970. If there is one of that second, it is named by the next second that has none.
+    /// 1970. If there are some of that second or of the day after it, it is named by the second
+    /// after the last of them: a clock that was set back does not make a scan older than those
+    /// before it.
     #[must_use]
     pub fn free_path(&self, now: i64) -> PathBuf {
-        let taken = |path: &Path| path.symlink_metadata().is_ok();
-        let paths = (now..).map(|sec| self.directory.join(name::of_time(sec)));
-        let mut free = paths.filter(|path| !taken(path) && !taken(&crate::scan::part_path(path)));
-        free.next().expect("the range of seconds has no end")
+        // An error is that of making the inventory, too.
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let times = entries.filter_map(|entry| Some(name::time_of(&entry.file_name())?.0));
+        let times: BTreeSet<i64> = times.collect();
+        let last = times.range(now..now.saturating_add(DAY_SEC)).next_back();
+        let mut free = last.map_or(now, |last| last + 1)..;
+        let free = free.find(|sec| !times.contains(sec));
+        self.directory.join(name::of_time(free.expect("the range of seconds has no end")))
     }
 
     /// Returns the inventories of the store, the oldest first.

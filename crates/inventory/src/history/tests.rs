@@ -43,10 +43,14 @@ impl Site {
     /// Scans a tree at a time. A scan that is stopped has a deadline that is over at once, and may
     /// not read its second directory before.
     fn keep(&self, tree: &str, time: i64, stopped: bool) -> PathBuf {
+        self.keep_scan(self.scan_of(tree), time, stopped)
+    }
+
+    fn keep_scan(&self, wanted: Scan, time: i64, stopped: bool) -> PathBuf {
         let deadline = stopped.then_some(std::time::Duration::ZERO);
         let out = self.history.free_path(time);
         let rate = stopped.then_some(1);
-        let outcome = scan(&Scan { deadline, rate, ..self.scan_of(tree) }, &out, &mut ()).unwrap();
+        let outcome = scan(&Scan { deadline, rate, ..wanted }, &out, &mut ()).unwrap();
         assert_eq!(outcome.manifest.completeness.stopped.is_some(), stopped);
         out
     }
@@ -78,6 +82,12 @@ fn scans_of_one_second_have_names_of_their_own() {
     // An unfinished scan takes a name as well.
     fs::create_dir(site.history.directory().join("2026-09-21T14-13-23Z.inv.part")).unwrap();
     assert!(site.history.free_path(FIRST).ends_with("2026-09-21T14-13-24Z.inv"));
+    // A second that became free again, or a clock that was set back, makes no scan older.
+    fs::remove_dir_all(site.history.directory().join(&names[0])).unwrap();
+    for now in [FIRST, FIRST - 3600] {
+        assert!(site.history.free_path(now).ends_with("2026-09-21T14-13-24Z.inv"), "{now}");
+    }
+    assert!(site.history.free_path(FIRST - DAY).ends_with("2026-09-20T14-13-20Z.inv"));
 }
 
 #[test]
@@ -94,10 +104,13 @@ fn a_scan_continues_from_the_newest_of_the_same_trees_that_ended() {
     assert_eq!(chosen(&a), Some(first.clone()));
     let stopped = site.keep("a", FIRST + 2 * DAY, true);
     assert_eq!(chosen(&a), Some(first));
-    assert_eq!(unfinished(&site.history.snapshots().unwrap()).map(|one| &one.path), Some(&stopped));
+    let going = |roots: &[CString]| {
+        unfinished(&site.history.snapshots().unwrap(), roots, false).map(|one| one.path.clone())
+    };
+    assert_eq!((going(&[]), going(&a.roots), going(&b.roots)), (Some(stopped.clone()), Some(stopped), None));
     let second = site.keep("a", FIRST + 3 * DAY, false);
     assert_eq!(chosen(&a), Some(second));
-    assert!(unfinished(&site.history.snapshots().unwrap()).is_none());
+    assert_eq!(going(&[]), None);
     // Other options give other entries.
     let mut other = a.clone();
     other.exclusions.max_depth = Some(3);
@@ -160,7 +173,7 @@ fn what_is_no_dated_inventory_is_neither_listed_nor_removed() {
     remove(&planned.removed[0]).unwrap();
     let refused = remove(&planned.removed[1]).unwrap_err().to_string();
     assert!(refused.contains("thesis.txt") && second.join("manifest.json").exists(), "{refused}");
-    remove_leftovers(&site.history).unwrap();
+    remove_leftovers(&site.history, &mut |error| panic!("{error}")).unwrap();
     let mut left: Vec<_> =
         fs::read_dir(site.history.directory()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
@@ -212,13 +225,60 @@ fn a_store_is_locked_by_one_process() {
     assert!(History::open(&site.top.path().join("none")).is_err());
 }
 
+#[test]
+fn scans_of_another_scope_are_of_other_trees() {
+    let site = Site::new();
+    let full = site.scan_of("a");
+    let mut shallow = full.clone();
+    shallow.exclusions.max_depth = Some(1);
+    shallow.options.insert("max-depth".to_owned(), "1".to_owned());
+    let paths = [0, 1].map(|day| site.keep_scan(full.clone(), FIRST + day * DAY, false));
+    let stopped = site.keep_scan(full.clone(), FIRST + 2 * DAY, true);
+    let killed = site.keep_scan(full.clone(), FIRST + 3 * DAY, true);
+    let part = crate::scan::part_path(&killed);
+    fs::rename(&killed, &part).unwrap();
+    fs::remove_file(part.join("manifest.json")).unwrap();
+    site.keep_scan(shallow, FIRST + 4 * DAY, false);
+    let snapshots = site.history.snapshots().unwrap();
+    assert!(baseline(&snapshots, newest(&snapshots).unwrap(), None).is_none());
+    assert_eq!(unfinished(&snapshots, &[], false).map(|one| &one.path), Some(&part));
+    assert_eq!(site.prune(&Retention { last: 1, ..Retention::default() }), [paths[0].clone()]);
+    assert!(stopped.exists() && part.exists());
+}
+
+#[test]
+fn a_full_scan_does_not_go_on_with_one_that_copies() {
+    let site = Site::new();
+    let first = site.keep("a", FIRST, false);
+    let chosen = |is_full| {
+        let snapshots = site.history.snapshots().unwrap();
+        unfinished(&snapshots, &[], is_full).map(|snapshot| snapshot.path.clone())
+    };
+    let full = site.keep("a", FIRST + DAY, true);
+    let copies = site.keep_scan(Scan { since: Some(first), ..site.scan_of("a") }, FIRST + 2 * DAY, true);
+    assert_eq!((chosen(false), chosen(true)), (Some(copies), Some(full)));
+    // A scan of other trees changes nothing, and a directory without a journal is taken last.
+    site.keep("b", FIRST + 3 * DAY, false);
+    assert!(chosen(true).is_some());
+    let empty = site.history.directory().join("2026-09-26T14-13-20Z.inv.part");
+    fs::create_dir(&empty).unwrap();
+    let snapshots = site.history.snapshots().unwrap();
+    let roots = |tree: &str| unfinished(&snapshots, &site.scan_of(tree).roots, false).map(|one| &one.path);
+    assert!(roots("a").is_some_and(|path| *path != empty) && roots("b") == Some(&empty));
+}
+
+/// The sets of trees of the snapshots that are drawn: the machine, and the depth of the scans.
+const SETS: [&str; 3] = ["one 1", "one 2", "two 1"];
+
 /// Returns a snapshot without files.
-fn snapshot(time: i64, host: &str, ended: bool, complete: bool, manifest: &Manifest) -> Snapshot {
+fn snapshot(time: i64, set: &str, ended: bool, complete: bool, manifest: &Manifest) -> Snapshot {
+    let (host, depth) = set.split_once(' ').unwrap();
     let mut manifest = Box::new(Manifest { host: host.to_owned(), ..manifest.clone() });
+    manifest.options.insert("max-depth".to_owned(), depth.to_owned());
     manifest.completeness.failed = u64::from(!complete);
     manifest.completeness.stopped = (!ended).then(|| "deadline".to_owned());
     let state = if ended { SnapshotState::Ended(manifest) } else { SnapshotState::Stopped(manifest) };
-    Snapshot { path: format!("{time}-{host}").into(), time, state }
+    Snapshot { path: format!("{time}-{set}").into(), time, state }
 }
 
 proptest! {
@@ -226,28 +286,31 @@ proptest! {
 
     #[test]
     fn the_newest_ones_of_each_set_of_trees_are_always_kept(
-        drawn in proptest::collection::btree_map(0i64..100 * DAY, (0usize..2, any::<bool>(), any::<bool>()), 0..40),
+        drawn in proptest::collection::btree_map(0i64..100 * DAY, (0usize..SETS.len(), any::<bool>(), any::<bool>()), 0..60),
         (last, daily, weekly, monthly) in (0u64..3, 0u64..5, 0u64..4, 0u64..4),
     ) {
         static MANIFEST: OnceLock<Manifest> = OnceLock::new();
         let manifest = MANIFEST.get_or_init(|| Manifest::read(&Site::new().keep("a", FIRST, false)).unwrap());
-        let make = || drawn.iter().map(|(time, (host, ended, complete))| {
-            snapshot(*time, ["one", "two"][*host], *ended, *complete, manifest)
+        let make = || drawn.iter().map(|(time, (set, ended, complete))| {
+            snapshot(*time, SETS[*set], *ended, *complete, manifest)
         }).collect::<Vec<_>>();
         let retention = Retention { last, daily, weekly, monthly };
         let planned = plan(make(), &retention, &Zone::UTC);
         prop_assert_eq!(planned.kept.len() + planned.removed.len(), drawn.len());
-        for host in ["one", "two"] {
-            let of_host = |found: &&Snapshot| found.manifest().unwrap().host == host;
+        for set in SETS {
+            let of_set = |found: &&Snapshot| {
+                let manifest = found.manifest().unwrap();
+                format!("{} {}", manifest.host, manifest.options["max-depth"]) == set
+            };
             let all = make();
-            let ended: Vec<_> = all.iter().filter(of_host).filter(|found| found.ended().is_some()).collect();
-            let kept: BTreeSet<_> = planned.kept.iter().filter(of_host).map(|found| found.time).collect();
+            let ended: Vec<_> = all.iter().filter(of_set).filter(|found| found.ended().is_some()).collect();
+            let kept: BTreeSet<_> = planned.kept.iter().filter(of_set).map(|found| found.time).collect();
             let newest = ended.last();
             let complete = ended.iter().rfind(|found| found.ended().unwrap().completeness.is_complete());
             for must in [newest, complete].into_iter().flatten() {
                 prop_assert!(kept.contains(&must.time));
             }
-            for found in all.iter().filter(of_host).filter(|found| found.ended().is_none()) {
+            for found in all.iter().filter(of_set).filter(|found| found.ended().is_none()) {
                 prop_assert_eq!(kept.contains(&found.time), newest.is_none_or(|newest| newest.time < found.time));
             }
             let kept_ended = ended.iter().filter(|found| kept.contains(&found.time)).count() as u64;

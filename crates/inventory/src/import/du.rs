@@ -7,10 +7,11 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use fathom_walk::{FileType, Meta};
 
-use super::builder::{ImportOrigin, InventoryBuilder, NAME_BYTES_MAX};
+use super::builder::{ImportOrigin, InventoryBuilder};
 use super::{DuOutput, ImportError};
 use crate::store::{DirState, EntryRow, MissingColumns};
 
@@ -18,37 +19,47 @@ use crate::store::{DirState, EntryRow, MissingColumns};
 const BLOCK_BYTES: usize = 64 << 10;
 /// Most bytes of a line.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// The path in the last line of `du -c`.
+/// The path in the last line of `du -c`, if messages are in English.
 const GRAND_TOTAL: &[u8] = b"total";
+const MAYBE_TOTAL: &[u8] =
+    b"warning: the last line, 'total', is taken for an entry: --total leaves it out, if it is that of du -c";
 /// The type bits of modes (inode(7)). No permission is known.
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 
-/// Reads lines into `builder`.
+/// Reads lines into `builder`. `warn` is called with a warning if the last line may be a grand
+/// total.
 pub(super) fn read(
     input: &mut dyn BufRead,
     options: &DuOutput,
     builder: &mut InventoryBuilder,
+    warn: &mut dyn FnMut(&[u8]),
 ) -> Result<ImportOrigin, ImportError> {
     let mut spool = tempfile::tempfile_in(builder.part())?;
     io::copy(input, &mut spool)?;
     let mut lines = LinesBackwards::new(spool)?;
-    let mut tree = DuTree { builder, options, levels: Vec::new() };
+    // The last terminator is not in the buffer.
+    let end = lines.start + lines.buffer.len() as u64 + 1;
+    let total = if options.has_total { lines.next()? } else { None };
     let mut next = lines.next()?;
-    if next.is_none() {
+    if next.is_none() && total.is_none() {
         return Err(lines.malformed("the input is empty"));
     }
-    let mut is_last = true;
+    let may_be_total = total.is_none() && next.as_ref().is_some_and(|last| last.path == GRAND_TOTAL);
+    let mut tree = DuTree { builder, options, levels: Vec::new(), path: Vec::new(), roots: 0, roots_size: 0 };
     while let Some(line) = next {
         next = lines.next()?;
-        let is_sum = |below: &DuLine| line.path == GRAND_TOTAL && relative(&below.path, &line.path).is_none();
-        if std::mem::take(&mut is_last) && next.as_ref().is_some_and(is_sum) {
-            continue;
-        }
         let has_below = next.as_ref().is_some_and(|below| relative(&below.path, &line.path).is_some());
+        if tree.roots == 0 && may_be_total && !has_below && next.is_some() {
+            warn(MAYBE_TOTAL);
+        }
         tree.add(&line, has_below).map_err(|what| lines.malformed(what))?;
     }
     tree.leave_to(0).map_err(|what| lines.malformed(what))?;
+    if total.is_some_and(|total| !tree.is_total(&total)) {
+        let what = "the last line is not the total that LC_ALL=C du -c writes: is the output complete?";
+        return Err(ImportError::Malformed { offset: end, what });
+    }
     Ok(ImportOrigin { program: "du".to_owned(), scanned: None })
 }
 
@@ -146,7 +157,8 @@ impl LinesBackwards {
 
 /// A directory that is open.
 struct DuLevel {
-    path: Vec<u8>,
+    /// The length of its path, without slashes at its end.
+    path_len: usize,
     total: u64,
     /// The sum of the lines directly below it.
     listed: u64,
@@ -158,57 +170,69 @@ struct DuTree<'a> {
     builder: &'a mut InventoryBuilder,
     options: &'a DuOutput,
     levels: Vec<DuLevel>,
+    /// The path of the last line, which begins with those of all levels.
+    path: Vec<u8>,
+    /// The number of lines that are below no other, and the sum of their sizes.
+    roots: u64,
+    roots_size: u64,
 }
 
 impl DuTree<'_> {
     /// Adds a line, which is that of a directory if others are below it.
     fn add(&mut self, line: &DuLine, has_below: bool) -> Result<(), &'static str> {
-        let is_below = |level: &DuLevel| relative(&line.path, &level.path).is_some();
+        let is_below = |level: &DuLevel| relative(&line.path, &self.path[..level.path_len]).is_some();
         let depth = self.levels.iter().rposition(is_below).map_or(0, |last| last + 1);
         self.leave_to(depth)?;
+        self.path.clone_from(&line.path);
         let name = match self.levels.last() {
-            Some(level) => relative(&line.path, &level.path).unwrap_or_default().to_vec(),
-            None => line.path.clone(),
+            Some(level) => self.enter_implied(level.path_len)?,
+            None => 0..line.path.len(),
         };
-        let name = if self.levels.is_empty() { name } else { self.enter_implied(&name)? };
-        if let Some(level) = self.levels.last_mut() {
-            level.listed = level.listed.saturating_add(line.size);
+        match self.levels.last_mut() {
+            Some(level) => level.listed = level.listed.saturating_add(line.size),
+            None => {
+                self.roots += 1;
+                self.roots_size = self.roots_size.saturating_add(line.size);
+            }
         }
         if has_below || self.options.only_directories {
-            return self.enter(&name, line.path.clone(), line.size, false);
+            return self.enter(name, line.size, false);
         }
         let row = self.row(FileType::Regular, line.size)?;
-        self.builder.entry(&name, row)
+        self.builder.entry(&line.path[name], row)
     }
 
-    /// Enters the directories of a relative path that have no line, and returns the last name.
-    fn enter_implied(&mut self, path: &[u8]) -> Result<Vec<u8>, &'static str> {
-        let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).peekable();
-        while let Some(name) = names.next() {
-            if names.peek().is_none() {
-                return Ok(name.to_vec());
+    /// Enters the directories between that whose path ends at `above` and the entry of the current
+    /// path, which have no lines. Returns the place of the name of the entry.
+    fn enter_implied(&mut self, above: usize) -> Result<Range<usize>, &'static str> {
+        let mut end = above;
+        loop {
+            let name = self.path[end..].iter().position(|byte| *byte != b'/');
+            let start = end + name.ok_or("an entry has an impossible name")?;
+            let length = self.path[start..].iter().position(|byte| *byte == b'/');
+            end = start + length.unwrap_or(self.path.len() - start);
+            if self.path[end..].iter().all(|byte| *byte == b'/') {
+                return Ok(start..end);
             }
-            let above = self.levels.last().map(|level| level.path.clone()).unwrap_or_default();
-            let path = [&above[..], if above.ends_with(b"/") { b"" } else { b"/" }, name].concat();
-            self.enter(name, path, 0, true)?;
+            self.enter(start..end, 0, true)?;
         }
-        Err("an entry has an impossible name")
     }
 
-    fn enter(
-        &mut self,
-        name: &[u8],
-        path: Vec<u8>,
-        total: u64,
-        is_implied: bool,
-    ) -> Result<(), &'static str> {
-        if path.len() > NAME_BYTES_MAX {
-            return Err("a path is too long");
-        }
+    /// Enters the directory whose name is this part of the current path.
+    fn enter(&mut self, name: Range<usize>, total: u64, is_implied: bool) -> Result<(), &'static str> {
+        let slashes = self.path[..name.end].iter().rev().take_while(|byte| **byte == b'/').count();
         let row = self.row(FileType::Directory, 0)?;
-        self.builder.enter(name, row)?;
-        self.levels.push(DuLevel { path, total, listed: 0, is_implied });
+        self.builder.enter(&self.path[name.clone()], row)?;
+        self.levels.push(DuLevel { path_len: name.end - slashes, total, listed: 0, is_implied });
         Ok(())
+    }
+
+    /// Returns whether a line can be the sum of the roots, whose sizes are rounded up to blocks.
+    fn is_total(&self, line: &DuLine) -> bool {
+        let Some(others) = self.roots.checked_sub(1) else { return false };
+        let rounded = if self.options.apparent { 0 } else { others };
+        let sums = self.roots_size.saturating_sub(rounded)..=self.roots_size;
+        sums.contains(&line.size) && line.path == GRAND_TOTAL
     }
 
     /// Leaves the directories from `depth` on.

@@ -43,12 +43,15 @@ pub struct DuOutput {
     /// Whether only directories have lines (du without `-a`). Otherwise a line without lines below
     /// it is taken for a file, even if it is an empty directory.
     pub only_directories: bool,
+    /// Whether the last line has the sum of all trees (`du -c`). Only then is output that was cut
+    /// off at the end of a line noticed.
+    pub has_total: bool,
 }
 
 impl Default for DuOutput {
     /// `du -a`.
     fn default() -> Self {
-        Self { block_bytes: 1024, apparent: false, only_directories: false }
+        Self { block_bytes: 1024, apparent: false, only_directories: false, has_total: false }
     }
 }
 
@@ -139,7 +142,9 @@ pub fn import(
     let read = match format {
         ImportFormat::Ncdu => ncdu::read(&mut Interruptible { input, stop }, false, &mut builder),
         ImportFormat::Gdu => ncdu::read(&mut Interruptible { input, stop }, true, &mut builder),
-        ImportFormat::Du(options) => du::read(&mut Interruptible { input, stop }, &options, &mut builder),
+        ImportFormat::Du(options) => {
+            du::read(&mut Interruptible { input, stop }, &options, &mut builder, warn)
+        }
     };
     match read {
         Ok(origin) => {

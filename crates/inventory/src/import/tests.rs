@@ -340,7 +340,8 @@ fn the_output_of_du_has_the_same_sums() {
         (vec!["-a"], plain),
         (vec!["-0a"], plain),
         (vec![], DuOutput { only_directories: true, ..plain }),
-        (vec!["-ac"], plain),
+        (vec!["-ac"], DuOutput { has_total: true, ..plain }),
+        (vec!["-0ac", "-B1"], DuOutput { has_total: true, block_bytes: 1, ..plain }),
         (vec!["-a", "-B1"], DuOutput { block_bytes: 1, ..plain }),
         (vec!["-d1"], DuOutput { only_directories: true, ..plain }),
     ];
@@ -382,8 +383,9 @@ fn lines_of_du_are_read_in_any_form_of_paths() {
     assert_eq!(paths("4\ta/b/c/d\n4\ta/b/e\n8\ta\n"), ["a", "a/b", "a/b/c", "a/b/c/d", "a/b/e"]);
     assert_eq!(paths("1\tab\n2\ta/x\n2\ta\n"), ["a", "a/x", "ab"]);
     assert_eq!(paths("1\ttotal\n"), ["total"]);
-    assert_eq!(paths("1\ta\n1\ttotal\n"), ["a"]);
+    assert_eq!(paths("1\ta\n1\ttotal\n"), ["a", "total"]);
     assert_eq!(paths("1\ttotal/x\n1\ttotal\n"), ["total", "total/x"]);
+    assert_eq!(paths("4\td/a/\n4\td//b//c\n9\td//b//d\n20\td/\n"), ["d/", "d/a", "d/b", "d/b/c", "d/b/d"]);
     let long =
         format!("{}5\td\n", (0..20_000).map(|number| format!("1\td/{number:0>9}\n")).collect::<String>());
     assert_eq!(paths(&long).len(), 20_001);
@@ -401,6 +403,75 @@ fn lines_of_du_are_read_in_any_form_of_paths() {
         let error = refused(ImportFormat::Du(DuOutput::default()), text);
         assert!(error.starts_with(message), "{text:?}: {error}");
     }
+}
+
+#[test]
+fn the_total_of_du_is_an_entry_unless_it_is_said_to_be_one() {
+    let temp = tempfile::tempdir().unwrap();
+    let warned = |text: &str, options: DuOutput| {
+        let (mut warnings, source, stop) = (Vec::new(), ImportSource::default(), AtomicBool::new(false));
+        let (out, mut input) = (temp.path().join("i"), text.as_bytes());
+        let format = ImportFormat::Du(options);
+        let mut warn = |warning: &[u8]| warnings.push(String::from_utf8(warning.to_vec()).unwrap());
+        let manifest = import(format, &mut input, &source, &out, &stop, &mut warn).unwrap();
+        fs::remove_dir_all(&out).unwrap();
+        (manifest.entries, warnings.iter().any(|warning| warning.contains("--total leaves it out")))
+    };
+    let plain = DuOutput::default();
+    let total = DuOutput { has_total: true, ..plain };
+    assert_eq!(warned("1\ta\n1\ttotal\n", plain), (2, true));
+    assert_eq!(warned("1\ttotal\n", plain), (1, false));
+    assert_eq!(warned("1\ta\n1\ttotal/x\n1\ttotal\n", plain), (3, false));
+    assert_eq!(warned("1\ta\n1\ttotal\n", total), (1, false));
+    assert_eq!(warned("1\ta\n1\ttotal\n2\ttotal\n", total), (2, false));
+    assert_eq!(warned("8\ta/b\n12\ta\n4\tb\n15\ttotal\n", total), (3, false));
+    let apparent = DuOutput { apparent: true, ..total };
+    for (text, options) in [
+        // It was cut off at the end of a line.
+        ("4\ts/a/x\n8\ts/a\n", total),
+        ("4\ts/a/x\n12\ts/a\n4\ts/b\n", total),
+        ("4\ta\n4\tb\n", total),
+        ("4\ta\n4\tinsgesamt\n", total),
+        ("8\ta\n4\tb\n10\ttotal\n", total),
+        ("8\ta\n4\tb\n13\ttotal\n", total),
+        ("8\ta\n4\tb\n11\ttotal\n", apparent),
+        ("4\ttotal\n", total),
+    ] {
+        let error = refused(ImportFormat::Du(options), text);
+        let expected = format!("is the output complete? (at byte {})", text.len());
+        assert!(
+            error.starts_with("the last line is not the total") && error.ends_with(&expected),
+            "{text:?}: {error}"
+        );
+    }
+    assert!(refused(ImportFormat::Du(total), "").starts_with("the input is empty"));
+}
+
+#[test]
+fn a_mode_without_permission_bits_is_no_change_of_the_mode() {
+    let temp = tempfile::tempdir().unwrap();
+    let root = temp.path().join("tree");
+    fs::create_dir_all(root.join("d")).unwrap();
+    fs::write(root.join("d/f"), "1").unwrap();
+    let scan = scanned(&[&root], &temp.path().join("s"));
+    let options = DuOutput { block_bytes: 1, ..DuOutput::default() };
+    let (_kept, imported) = imported(ImportFormat::Du(options), &du(&root, &["-a", "-B1"])).unwrap();
+    let options = DiffOptions { below: None, scratch: temp.path().to_owned() };
+    for (old, new) in [(&scan, &imported), (&imported, &scan)] {
+        diff(&Sides { old, new }, &options, &mut |change| panic!("{change:?}: {:?}", change.fields()))
+            .unwrap();
+    }
+}
+
+/// Levels that had paths of their own would need a lower limit of the length of a path.
+#[test]
+fn levels_of_du_share_one_path() {
+    let (depth, name) = (400, "d".repeat(250));
+    let text = format!("1\ttop/{}f\n4\ttop\n", format!("{name}/").repeat(depth));
+    let (_kept, inventory) = imported(ImportFormat::Du(DuOutput::default()), text.as_bytes()).unwrap();
+    let manifest = inventory.manifest();
+    assert_eq!((manifest.entries, manifest.completeness.partial), (depth as u64 + 2, depth as u64));
+    assert_eq!(reported(&inventory, ReportKind::Dir).total.allocated, 4096);
 }
 
 /// Text of the parts of which exports consist, in any order.
@@ -458,8 +529,9 @@ proptest! {
                 .prop_map(|lines| lines.into_iter().map(|(size, path)| format!("{size}{path}\n")).collect::<String>().into_bytes()),
             any::<Vec<u8>>(),
         ],
-        (block_bytes, apparent, only_directories) in (1u64.., any::<bool>(), any::<bool>()),
+        (block_bytes, flags) in (1u64.., any::<[bool; 3]>()),
     ) {
-        let _ = imported(ImportFormat::Du(DuOutput { block_bytes, apparent, only_directories }), &bytes);
+        let [apparent, only_directories, has_total] = flags;
+        let _ = imported(ImportFormat::Du(DuOutput { block_bytes, apparent, only_directories, has_total }), &bytes);
     }
 }

@@ -81,6 +81,9 @@ pub(super) struct ScanPosition {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) format: u32,
+    /// The machine. Journals of earlier versions do not have it.
+    #[serde(default)]
+    pub(super) host: String,
     /// The operands, as bytes.
     pub(super) roots: Vec<Vec<u8>>,
     pub(super) one_file_system: bool,
@@ -112,6 +115,7 @@ impl Journal {
     pub(super) fn new(scan: &super::Scan, start: i64) -> Result<Self, Error> {
         Ok(Self {
             format: VERSION,
+            host: super::host(),
             roots: scan.roots.iter().map(|root| root.to_bytes().to_vec()).collect(),
             one_file_system: scan.one_file_system,
             options: scan.options.clone(),
@@ -352,6 +356,7 @@ mod tests {
         let position = ScanPosition { next_id: 1, path: b"a/\xff".to_vec(), ..ScanPosition::default() };
         let journal = Journal {
             format: VERSION,
+            host: "here".to_owned(),
             roots: vec![b"a".to_vec()],
             one_file_system: false,
             options: BTreeMap::new(),

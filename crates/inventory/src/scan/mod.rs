@@ -228,9 +228,22 @@ pub(crate) fn has_journal(directory: &Path) -> bool {
     Journal::is_in(directory)
 }
 
-/// Returns the roots of the scan that was making `directory`, if its journal can be read.
-pub(crate) fn journal_roots(directory: &Path) -> Option<Vec<Vec<u8>>> {
-    Journal::read(directory).ok().map(|journal| journal.roots)
+/// A scan that did not come to its end, as its journal has it.
+#[derive(Debug)]
+pub(crate) struct UnfinishedScan {
+    pub(crate) host: String,
+    pub(crate) roots: Vec<Vec<u8>>,
+    pub(crate) options: BTreeMap<String, String>,
+    /// Whether it copies unchanged directories from an earlier inventory.
+    pub(crate) has_earlier: bool,
+}
+
+impl UnfinishedScan {
+    /// Returns the scan that was making `directory`, if its journal can be read.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
+        let Journal { host, roots, options, since, .. } = Journal::read(directory).ok()?;
+        Some(Self { host, roots, options, has_earlier: since.is_some() })
+    }
 }
 
 /// The earlier inventory; `None` without `--since`.
@@ -416,7 +429,15 @@ fn stopped(scan: &Scan, summary: &Summary) -> Option<String> {
     (!summary.complete).then(|| why.to_owned())
 }
 
-pub(crate) fn seconds(time: SystemTime) -> i64 {
+/// Returns a time in seconds since 1970, as manifests have it.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+///
+/// assert_eq!(fathom_inventory::scan::seconds(UNIX_EPOCH + Duration::from_secs(5)), 5);
+/// ```
+#[must_use]
+pub fn seconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 

@@ -15,6 +15,9 @@ const UNREPORTED: u8 = u8::MAX;
 
 /// Columns in which a row has no value although it has metadata: an imported inventory lacks the
 /// values that the other program did not write.
+///
+/// The mode is not one of them: a row without a mode has no metadata at all. Where only the type is
+/// known, the permission bits are 0, which stands for unknown if the owner is unknown, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MissingColumns(u16);
 

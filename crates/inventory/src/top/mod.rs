@@ -46,6 +46,15 @@ impl UsageSum {
         self.apparent = self.apparent.saturating_add(other.apparent);
     }
 
+    /// Returns how much larger this is than `old`: allocated bytes, apparent size and entries.
+    pub(crate) fn growth_since(&self, old: &Self) -> [i64; 3] {
+        let difference = |of: fn(&Self) -> u64| {
+            let difference = i128::from(of(self)) - i128::from(of(old));
+            difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+        };
+        [difference(|sum| sum.allocated), difference(|sum| sum.apparent), difference(|sum| sum.entries)]
+    }
+
     pub(crate) fn minus(&self, other: &Self) -> Self {
         Self {
             entries: self.entries.saturating_sub(other.entries),
