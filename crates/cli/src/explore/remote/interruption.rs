@@ -38,6 +38,7 @@ impl<R: Read + AsFd> Read for InterruptibleReader<'_, R> {
 /// As waitpid(2).
 pub(super) fn wait(child: &mut Child, signals: &SessionSignals) -> io::Result<ExitStatus> {
     loop {
+        fathom_io::fault::point("explore-wait");
         if signals.status().is_some() {
             child.kill()?;
             return child.wait();
