@@ -196,7 +196,8 @@ impl ShownInventory {
             report(&self.inventory, &options).map_err(|error| error.to_string())
         });
         let body = made.clone().map_err(GenerateError::Failed)?;
-        Ok(GeneratedAnswer::page(body, policy(true)))
+        // A page itself cannot say who may frame it.
+        Ok(GeneratedAnswer::page(body, format!("{}; frame-ancestors 'none'", policy(true))))
     }
 
     fn entries(&self, query: &EntriesQuery) -> Result<GeneratedAnswer, GenerateError> {

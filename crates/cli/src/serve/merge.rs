@@ -12,6 +12,7 @@ use fathom_serve::config::check::{
 use fathom_serve::config::{
     AuthRule, CacheControlRule, CertificateFiles, Config, HeaderRule, MountConfig, TlsConfig,
 };
+use fathom_serve::generator::BODY_BYTES_MAX;
 use fathom_serve::proxies::SOURCES;
 
 use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, LIMITS, ServeOption, WATCH};
@@ -295,6 +296,9 @@ impl ConfigBuilder {
             return Err(b"encryption takes --tls-cert and --tls-key, or --tls-self-signed".to_vec());
         }
         self.config.tls = (!is_off).then_some(tls);
+        if self.config.site.explore && self.config.limits.listing_bytes < BODY_BYTES_MAX {
+            return Err(format!("--explore takes --max-listing-bytes={BODY_BYTES_MAX} or more").into_bytes());
+        }
         Ok(self.config)
     }
 }

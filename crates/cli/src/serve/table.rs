@@ -140,7 +140,7 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
         .optional("YES", YES_NO)
         .more(
             "DIR has inventories of `fathom scan` with names that end in .inv, or is one. The page is that of `fathom report`, and fetches \
-             directories that it leaves out. Everyone who may read the page sees the names of all files in the inventory: see `--auth`.",
+             directories that it leaves out. Everyone who may read the page sees the names of all files in the inventory: see `--auth`. A page takes 2 MB of `--max-listing-bytes` while it is made.",
         ),
     long(ServeOption::Archive, "archive", FILES, "send a directory as one file for ?archive=FORMAT: `tar.zst`, `tar.gz` or `zip`")
         .optional("FORMATS", ValueKind::Text)
