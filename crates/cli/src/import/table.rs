@@ -37,8 +37,8 @@ pub(crate) const FLAGS: &[Flag<ImportOption>] = &[
              inventory is incomplete, as it lacks the files, but the sums of directories are right.",
         ),
     long(ImportOption::Total, "total", DU, "`du -c`: the last line, `total`, is checked and left out")
-        .more("It has to be the sum of the trees. Without this option, such a line is an entry of that name. In other languages than \
-               English, call `LC_ALL=C du -c`."),
+        .more("It has to be the sum of the trees, which it is not after `du -S`, or if an operand of du is below a later one. Without this \
+               option, such a line is an entry of that name. In other languages than English, call `LC_ALL=C du -c`."),
     flag::help(ABOUT),
     flag::version(ABOUT),
 ];
