@@ -1,39 +1,11 @@
 //! With a visitor that does not read ahead, only the directories that the consumer enters are read.
 
 use std::fs;
-use std::sync::Arc;
 
-use crate::support::record::{Everything, RecordedItem, Recorder, assert_same};
+use crate::support::record::{Everything, Recorder, assert_same};
 use crate::support::tree::Tree;
 use crate::support::way;
-use fathom_walk::{Descend, Emit, Entry, Node, Visitor};
-
-/// Does not read ahead.
-#[derive(Clone, Default)]
-struct LazyVisitor(Everything);
-
-impl Visitor for LazyVisitor {
-    type Item = RecordedItem;
-    type Local = ();
-
-    fn reads_ahead(&self) -> bool {
-        false
-    }
-
-    fn entries<'a>(
-        &self,
-        (): &mut (),
-        dir: &Arc<Node>,
-        entries: impl Iterator<Item = Entry<'a>>,
-        emit: &mut Emit<'_, RecordedItem>,
-    ) {
-        self.0.entries(&mut (), dir, entries, emit);
-    }
-
-    fn weight(item: &RecordedItem) -> usize {
-        Everything::weight(item)
-    }
-}
+use fathom_walk::Descend;
 
 fn recorder(tree: &Tree) -> Recorder<'_> {
     let mut recorder = Recorder::new(&[tree.root()]);
@@ -58,7 +30,8 @@ fn directories_that_are_not_entered_are_not_read() {
         let mut expected = recorder(&tree);
         way::walk(way.options(), Everything::default(), &mut expected);
         let mut found = recorder(&tree);
-        let summary = way::walk(way.options(), LazyVisitor::default(), &mut found);
+        let summary =
+            way::walk(way.options(), Everything { is_lazy: true, ..Everything::default() }, &mut found);
         assert_same(&expected.lines, &found.lines, way);
         assert_eq!(summary.calls.read, 3, "{way}: the root, d3 and d3/in");
     }

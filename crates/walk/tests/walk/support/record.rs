@@ -37,6 +37,8 @@ impl Drop for RecordedItem {
 pub(crate) struct Everything {
     /// Whether the metadata of regular files is not read.
     pub(crate) names_only: bool,
+    /// Whether directories are not read before the consumer enters them.
+    pub(crate) is_lazy: bool,
     /// Number of items that exist. Every item has a clone of the reference, and so has the visitor
     /// that all workers share.
     pub(crate) alive: Arc<AtomicUsize>,
@@ -63,6 +65,10 @@ const ITEM_BYTES: usize = size_of::<RecordedItem>() + 32;
 impl Visitor for Everything {
     type Item = RecordedItem;
     type Local = ();
+
+    fn reads_ahead(&self) -> bool {
+        !self.is_lazy
+    }
 
     fn select(&self, _dir: &Arc<Node>, names: &mut Names) {
         if self.names_only {
