@@ -5,7 +5,6 @@ pub(crate) mod table;
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::store::Inventory;
 use fathom_inventory::top::QueryError;
@@ -16,7 +15,7 @@ use self::args::ReportArgs;
 use crate::shared::cmdline::exit::{DONE, FAILED};
 use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::TerminationSignals;
-use crate::shared::inventory::incomplete_warning;
+use crate::shared::inventory::{incomplete_warning, now_us};
 use crate::shared::locale;
 use crate::shared::output::{self, Output};
 
@@ -61,7 +60,7 @@ fn page(args: &ReportArgs) -> Result<String, QueryError> {
     if !found.is_complete() {
         print_error(incomplete_warning(found).as_bytes());
     }
-    report(&inventory, &ReportOptions { since: since.as_ref(), now: now(), fetches: None })
+    report(&inventory, &ReportOptions { since: since.as_ref(), now: now_us(), fetches: None })
 }
 
 /// Writes a file that appears under its name only when it is complete.
@@ -79,10 +78,4 @@ fn to_file(path: &Path, page: &[u8], charset: Charset) -> u8 {
             FAILED
         }
     }
-}
-
-/// Returns the current time in microseconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -14,12 +14,14 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use fathom_inventory::store::{Inventory, Manifest};
 use fathom_inventory::top::outline::ListingCursor;
 use fathom_report::{ReportOptions, directory, policy, report};
 use fathom_serve::generator::{GenerateError, GeneratedAnswer, Generator};
+
+use crate::shared::inventory::now_us;
 
 /// The time between two looks at a directory of inventories.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -192,7 +194,7 @@ impl ShownInventory {
     fn page(&self) -> Result<GeneratedAnswer, GenerateError> {
         let mut page = lock(&self.page);
         let made = page.get_or_insert_with(|| {
-            let options = ReportOptions { since: None, now: now(), fetches: Some(&self.id) };
+            let options = ReportOptions { since: None, now: now_us(), fetches: Some(&self.id) };
             report(&self.inventory, &options).map_err(|error| error.to_string())
         });
         let body = made.clone().map_err(GenerateError::Failed)?;
@@ -204,15 +206,9 @@ impl ShownInventory {
         if query.inventory != self.id {
             return Err(GenerateError::Replaced);
         }
-        let json = directory(&self.inventory, query.dir_id, query.after, now()).map_err(failed)?;
+        let json = directory(&self.inventory, query.dir_id, query.after, now_us()).map_err(failed)?;
         json.map(GeneratedAnswer::json).ok_or(GenerateError::NotFound)
     }
-}
-
-/// Returns the current time in microseconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

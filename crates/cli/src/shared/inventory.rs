@@ -1,4 +1,7 @@
-//! Messages about inventories that are incomplete, or cannot answer.
+//! Messages about inventories that are incomplete, or cannot answer, and the time that ages are
+//! counted from.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::store::Completeness;
 use fathom_inventory::top::QueryError;
@@ -61,4 +64,10 @@ pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charse
         }
         _ => (failure.to_string().into_bytes(), FAILED),
     }
+}
+
+/// Returns the current time in microseconds since 1970.
+pub(crate) fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

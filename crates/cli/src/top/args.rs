@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::top::{ReportKind, ReportOptions};
 use fathom_text::quote::Charset;
 
 use super::table::{BY_WORDS, TOP, TopOption};
 use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
+use crate::shared::inventory::now_us;
 use crate::shared::value;
 
 /// The default number of lines.
@@ -65,7 +65,7 @@ impl TopParser {
                 }
             }
         };
-        let ask = ReportOptions { by: self.by, count, below: self.below, now: now() };
+        let ask = ReportOptions { by: self.by, count, below: self.below, now: now_us() };
         Ok(TopArgs { inventory: inventory.into(), ask, json: self.json })
     }
 }
@@ -74,10 +74,4 @@ impl TopParser {
 fn by(word: &[u8]) -> Result<ReportKind, value::ValueError> {
     use ReportKind::{Age, Depth, Dir, Ext, File, Group, Size, Type, User};
     value::one_of(word, BY_WORDS, &[Dir, File, User, Group, Ext, Age, Size, Type, Depth])
-}
-
-/// Returns the current time in microseconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
