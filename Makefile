@@ -7,13 +7,13 @@ slowfs := --manifest-path benches/slowfs/Cargo.toml --target-dir $(target)/slowf
 # Where `make run` looks: your home directory, or here where there is none.
 DIR ?= $(or $(wildcard $(HOME)),.)
 FUZZ_SECONDS ?= 60
-# Tests of what only the feature http3 has; all others run without it.
-http3_tests := unacked unacknowledged answers:: browser:: hostile:: life:: starved::
+# All crates, with what the tests of HTTP/3 need; package-test checks them as they are without.
+workspace := --workspace --features fathom-serve/http3-test
 PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
+.PHONY: help run build test check fmt clippy doc rust-build rust-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -39,27 +39,21 @@ fmt:
 	$(cargo) fmt --manifest-path playground/rust/Cargo.toml --check
 
 clippy:
-	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
-	$(cargo) clippy -p fathom-serve --features http3-test --lib --test http3 $(LOCKED) -- -D warnings
+	$(cargo) clippy $(workspace) --all-targets $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-io -p fathom-walk --lib $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-io --lib --features uring $(LOCKED) -- -D warnings
 	$(cargo) clippy --manifest-path playground/rust/Cargo.toml --target-dir $(target)/playground-rust $(LOCKED) -- -D warnings
 
 doc:
-	RUSTDOCFLAGS=-Dwarnings $(cargo) doc --workspace --no-deps $(LOCKED)
+	RUSTDOCFLAGS=-Dwarnings $(cargo) doc $(workspace) --no-deps $(LOCKED)
 
 # A step of its own, so that the time of the compiler is not the tests' own.
 rust-build:
-	$(cargo) test --workspace --no-run $(LOCKED)
+	$(cargo) test $(workspace) --no-run $(LOCKED)
 
 rust-test: ## The Rust tests alone
-	if command -v python3 >/dev/null; then tools/run-tests.py --workspace $(LOCKED); \
-	else $(cargo) test --workspace --no-fail-fast $(LOCKED) -- --show-output; fi
-
-# The profile without optimisation, as compiling is most of the time.
-http3-test: ## The tests of HTTP/3, with a client of its own and with Chromium
-	$(cargo) test -p fathom-serve --features http3-test --lib --test http3 --profile dev --no-fail-fast $(LOCKED) \
-		-- --show-output $(http3_tests)
+	if command -v python3 >/dev/null; then tools/run-tests.py $(workspace) $(LOCKED); \
+	else $(cargo) test $(workspace) --no-fail-fast $(LOCKED) -- --show-output; fi
 
 posix-test: ## The tests of crates/io with POSIX calls alone
 	$(cargo) test -p fathom-io --features posix --no-fail-fast $(LOCKED) -- --show-output
@@ -88,7 +82,7 @@ playground-test: ## The playground's programs in all languages, against what the
 	PATH="$(abspath $(target))/python-env/bin:$(abspath $(target))/node-env/bin:$$PATH" \
 		tools/playground-test.sh bun c cpp deno go java node python rust-crates zig
 
-python-test: ## The Python package, installed into the tests' environment
+python-test: rust-build ## The Python package, installed into the tests' environment
 	tools/python-test.sh
 
 wheels: ## The wheels of the Python package, each tried in fresh environments; options in ARGS

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs all tests and checks of a fresh clone, one after the other, without a terminal and without input.
-# A failed step does not stop the next one. The last line is the sum, `N passed, N failed, N skipped`.
+# Runs all tests and checks of a fresh clone, without a terminal and without input. What needs the compiler's output runs
+# in two lanes after the build, as most of the steps wait for something else towards their end. A failed step does not stop
+# the next one. The last line is the sum, `N passed, N failed, N skipped`.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 exec </dev/null
@@ -9,7 +10,6 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 logs=$target/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
-: >"$logs/all"
 export CARGO_TERM_COLOR=never MAKEFLAGS=--no-print-directory LOCKED=--locked
 # Everything is built once, so incremental data would never be reused; it takes half of the disk space.
 export CARGO_INCREMENTAL=0
@@ -23,32 +23,50 @@ step() {
   local name=$1 start=$SECONDS status
   shift
   printf '\n== %s: %s\n' "$name" "$*"
-  timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee -a "$logs/all"
+  timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee "$logs/$name.log"
   status=${PIPESTATUS[0]}
   # The last line of the output may lack its line end.
-  printf '\nstep %s %s\n' "$name" "$status" >>"$logs/all"
+  printf '\nstep %s %s\n' "$name" "$status" >>"$logs/$name.log"
   printf '%d\t%s\n' $((SECONDS - start)) "$name" >>"$logs/steps.tsv"
   echo "== $name: exit $status after $((SECONDS - start)) s, $(free_mib) MiB of disk left"
 }
 
-# Optional programs: tests that require a missing one are counted as skipped.
-tools/setup-test.sh || true
-if timeout 300 tools/gnu-du.sh "$target/gnu-du"; then
-  export FATHOM_GNU_DU=${FATHOM_GNU_DU:-$target/gnu-du/du}
+# Optional programs: tests that require a missing one are counted as skipped. Only a compiler is needed before that.
+setup() {
+  tools/setup-test.sh || true
+  timeout 300 tools/gnu-du.sh "$target/gnu-du" || true
+}
+if command -v cc >/dev/null; then
+  setup >"$logs/setup.txt" 2>&1 &
+else
+  setup
 fi
 
-for name in fmt clippy doc rust-build rust-test http3-test posix-test sanitize model-test slowfs-test; do
+for name in fmt clippy doc rust-build; do
   step $name make $name
 done
-if command -v python3 >/dev/null; then
-  step package-test make package-test
-  step bench-test make bench-test
+wait
+[ ! -e "$logs/setup.txt" ] || cat "$logs/setup.txt"
+[ ! -x "$target/gnu-du/du" ] || export FATHOM_GNU_DU=${FATHOM_GNU_DU:-$target/gnu-du/du}
+
+beside() {
   step playground-test make playground-test
   step python-test make python-test
+  step bench-test make bench-test
+  step fuzz tools/fuzz.sh 10
+}
+if command -v python3 >/dev/null; then
+  beside >"$logs/beside.txt" 2>&1 &
 else
   step bench-test sh -c 'echo "skipped: no python3, for packages, benches/, playground/ and the Python package"; exit 77'
+  step fuzz tools/fuzz.sh 10
 fi
-step fuzz tools/fuzz.sh 10
+for name in rust-test posix-test sanitize model-test slowfs-test; do
+  step $name make $name
+done
+! command -v python3 >/dev/null || step package-test make package-test
+wait
+[ ! -e "$logs/beside.txt" ] || cat "$logs/beside.txt"
 
 printf '\nSeconds of each step:\n'
 sort -rn "$logs/steps.tsv"
@@ -58,4 +76,4 @@ if [ -s "$logs/tests.tsv" ]; then
 fi
 
 echo
-awk -f tools/tally.awk "$logs/all"
+cat "$logs"/*.log | awk -f tools/tally.awk

@@ -100,9 +100,9 @@ class Dask(ClusterTest):
     def test_an_adaptive_cluster_grows_and_shrinks(self):
         from distributed import Client, LocalCluster
 
-        go_on, seen = os.path.join(self.temp, "go on"), set()
+        go_on, seen = [os.path.join(self.temp, "go on")], set()
         # The first unit after the root waits until there is another worker.
-        self.fault("before-write", "wait", go_on, after=1)
+        self.fault("before-write", "wait", go_on[0], after=1)
         cluster = LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None)
         self.addCleanup(cluster.close)
         client = Client(cluster)
@@ -112,7 +112,12 @@ class Dask(ClusterTest):
         def watch(progress):
             seen.add(progress.workers)
             if progress.workers == 2:
-                Path(go_on).touch()
+                Path(go_on[-1]).touch()
+            elif progress.units_done == 0 and not self.tokens_left():
+                # The cluster has ended the root's worker, and the root's second attempt waits: alone, it gets no other.
+                go_on.append(f"{go_on[0]} {len(go_on)}")
+                self.fault("before-write", "wait", go_on[-1])
+                Path(go_on[-2]).touch()
 
         self.assertTrue(self.scan(executor=client, workers=None, progress=watch).complete)
         self.assertIn(2, seen)

@@ -55,6 +55,11 @@ fn lock_files_name_one_registry() {
 }
 
 #[test]
+fn builds_that_share_a_directory_have_the_same_versions() {
+    assert_none(manifests::other_versions(&Tree::checkout()));
+}
+
+#[test]
 fn unsafe_stays_in_its_places() {
     assert_none(sources::stray_unsafe(&Tree::checkout()));
 }

@@ -1,6 +1,6 @@
 //! Rules for Cargo manifests: which crate may depend on which, every dependency is used and has a
-//! row in docs/dependencies.md, every crate takes the workspace's lints, the lock file names one
-//! registry.
+//! row in docs/dependencies.md, every crate takes the workspace's lints, lock files name one
+//! registry and, where builds share a target directory, one version.
 
 use std::collections::BTreeSet;
 
@@ -137,9 +137,47 @@ pub(crate) fn other_sources(tree: &Tree) -> Vec<String> {
     problems
 }
 
+/// Lock files of workspaces whose tests share compiled dependencies with those of the main one.
+const SHARING: [&str; 2] = ["crates/python/Cargo.lock", "fuzz/Cargo.lock"];
+
+/// Finds packages of [`SHARING`] in a version that the main lock file lacks, though it has others.
+pub(crate) fn other_versions(tree: &Tree) -> Vec<String> {
+    let main = locked(tree.text("Cargo.lock").unwrap_or_default());
+    let names: BTreeSet<&str> = main.iter().map(|(name, _)| *name).collect();
+    let mut problems = Vec::new();
+    for file in SHARING {
+        let theirs = locked(tree.text(file).unwrap_or_default());
+        let others = theirs.difference(&main).filter(|(name, _)| names.contains(name));
+        problems.extend(others.map(|(name, version)| format!("{file}: {name} {version}")));
+    }
+    problems
+}
+
+/// Returns name and version of each package in a lock file.
+fn locked(text: &str) -> BTreeSet<(&str, &str)> {
+    text.split("[[package]]")
+        .filter_map(|package| Some((quoted(package, "name")?, quoted(package, "version")?)))
+        .collect()
+}
+
+/// Returns the value of `KEY = "VALUE"`.
+fn quoted<'a>(package: &'a str, key: &str) -> Option<&'a str> {
+    package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_that_the_main_lock_file_has_not_is_found() {
+        let package =
+            |name: &str, version: &str| format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n");
+        let main = [package("a", "1"), package("a", "2"), package("b", "1")].concat();
+        let other = [package("a", "2"), package("b", "3"), package("c", "4")].concat();
+        let tree = Tree::of(&[("Cargo.lock", &main), ("fuzz/Cargo.lock", &other)]);
+        assert_eq!(other_versions(&tree), ["fuzz/Cargo.lock: b 3"]);
+    }
 
     fn metadata(packages: Value) -> Value {
         serde_json::json!({ "packages": packages })

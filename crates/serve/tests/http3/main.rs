@@ -1,4 +1,5 @@
-//! HTTP/3 with conforming and hostile clients. Built by `make http3-test`.
+//! HTTP/3 with conforming and hostile clients. Built with the feature http3-test alone, as by
+//! `make test`.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 #![allow(dead_code, unused_imports, reason = "this binary uses its own part of the support")]
