@@ -102,7 +102,7 @@ LANGUAGES = {
         "go/main.go",
         ("blocking", "threads", "uring", "goroutines", "file", "null"),
         (("go", "version"), ("go", "-C", "go", "mod", "download")),
-        ("go", "build", "-C", "go", "-buildvcs=false", "-o", "{out}/playground-go", "."),
+        ("go", "build", "-C", "go", "-trimpath", "-buildvcs=false", "-o", "{out}/playground-go", "."),
         ("{out}/playground-go",),
     ),
     "java": Language(

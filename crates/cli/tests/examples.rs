@@ -55,6 +55,8 @@ fn run(line: &str, home: &Path) -> Output {
     let path = std::env::join_paths(dirs).expect("no colon in a directory of the build");
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).current_dir(home).env("HOME", home).env("PATH", path);
+    // Programs in other languages are built once for all tests.
+    shell.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     shell.output().expect("a shell runs")
 }
 

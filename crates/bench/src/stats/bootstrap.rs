@@ -49,8 +49,15 @@ impl Bootstrap {
         let Some(all) = median(&order.iter().map(|(value, _)| *value).collect::<Vec<_>>()) else {
             return Vec::new();
         };
-        let draws = self.counts.chunks_exact(self.blocks);
-        draws.map(|counts| median_of_draw(&order, counts).unwrap_or(all)).collect()
+        // A draw has as many blocks as there are, so nothing needs to be added up unless some are
+        // missing, or more than a multiplicity may count.
+        let is_whole = order.len() == self.blocks && self.blocks <= usize::from(u8::MAX);
+        let drawn = |counts: &[u8]| order.iter().map(|(_, block)| u32::from(counts[*block])).sum();
+        let median = |counts| {
+            let total = if is_whole { self.blocks as u32 } else { drawn(counts) };
+            median_of_draw(&order, counts, total).unwrap_or(all)
+        };
+        self.counts.chunks_exact(self.blocks).map(median).collect()
     }
 
     /// Returns the median of `values` and its interval at [`CONFIDENCE`]; `None` if there is no
@@ -69,20 +76,25 @@ impl Bootstrap {
 }
 
 /// Returns the median of the values, sorted in ascending order and weighted by the multiplicity of
-/// their blocks; `None` if no value was drawn.
-fn median_of_draw(order: &[(f64, usize)], counts: &[u8]) -> Option<f64> {
-    let total: u32 = order.iter().map(|(_, block)| u32::from(counts[*block])).sum();
-    let (mut passed, mut lower) = (0, None);
-    for (value, block) in order {
-        passed += u32::from(counts[*block]);
-        if lower.is_none() && 2 * passed >= total && passed > 0 {
-            lower = Some(*value);
-        }
-        if 2 * passed > total {
-            return lower.map(|lower| f64::midpoint(lower, *value));
+/// their blocks, which add up to `total`; `None` if no value was drawn.
+fn median_of_draw(order: &[(f64, usize)], counts: &[u8], total: u32) -> Option<f64> {
+    if total == 0 {
+        return None;
+    }
+    // Indices, because iterators take most of the time in a build without optimisation.
+    let (mut at, mut passed) = (0, counts[order[0].1] as u32);
+    while 2 * passed < total {
+        at += 1;
+        passed += counts[order[at].1] as u32;
+    }
+    let lower = order[at].0;
+    if 2 * passed == total {
+        at += 1;
+        while counts[order[at].1] == 0 {
+            at += 1;
         }
     }
-    None
+    Some(f64::midpoint(lower, order[at].0))
 }
 
 /// Returns for each arm a lower bound of the median of its log-ratios to the best arm, at
@@ -143,11 +155,21 @@ mod tests {
     #[test]
     fn a_draws_median_counts_each_value_as_often_as_it_was_drawn() {
         let order = [(1.0, 2), (2.0, 0), (9.0, 1)];
-        assert_eq!(median_of_draw(&order, &[1, 1, 1]), Some(2.0));
-        assert_eq!(median_of_draw(&order, &[0, 3, 0]), Some(9.0));
-        assert_eq!(median_of_draw(&order, &[1, 2, 1]), Some(5.5));
-        assert_eq!(median_of_draw(&order, &[2, 0, 2]), Some(1.5));
-        assert_eq!(median_of_draw(&order, &[0, 0, 0]), None);
+        assert_eq!(median_of_draw(&order, &[1, 1, 1], 3), Some(2.0));
+        assert_eq!(median_of_draw(&order, &[0, 3, 0], 3), Some(9.0));
+        assert_eq!(median_of_draw(&order, &[1, 2, 1], 4), Some(5.5));
+        assert_eq!(median_of_draw(&order, &[2, 0, 2], 4), Some(1.5));
+        assert_eq!(median_of_draw(&order, &[0, 0, 0], 0), None);
+    }
+
+    #[test]
+    fn a_missing_value_changes_nothing_but_the_draws_that_have_its_block() {
+        let bootstrap = Bootstrap::new(5, 2);
+        let whole = bootstrap.medians(&known(&[1.0, 2.0, 3.0, 4.0, 5.0]));
+        let part = bootstrap.medians(&[Some(1.0), Some(2.0), Some(3.0), Some(4.0), None]);
+        let draws = bootstrap.counts.chunks_exact(5).zip(whole.iter().zip(&part));
+        let without: Vec<_> = draws.filter(|(counts, _)| counts[4] == 0).collect();
+        assert!(without.len() > DRAWS / 4 && without.iter().all(|(_, (whole, part))| whole == part));
     }
 
     /// With an odd number of blocks the median of a draw is one of the values. It is at most the

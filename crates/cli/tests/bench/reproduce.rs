@@ -84,8 +84,8 @@ fn shell(dir: &Path, line: &str) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).current_dir(dir).env("LC_ALL", "C");
     shell.env("PATH", std::env::join_paths(dirs).unwrap());
-    // Programs in other languages are built once for all runs of this test.
-    shell.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("reproduce"));
+    // Programs in other languages are built once for all tests.
+    shell.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     shell.output().unwrap()
 }
 
