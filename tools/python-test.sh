@@ -24,5 +24,5 @@ top=$PWD
 cd "$wheels" || exit 1
 "$bin/mypy" --strict --cache-dir=/dev/null -p fathomfs || status=1
 "$bin/python3" -m mypy.stubtest fathomfs --concise --allowlist "$top/tools/stubtest-allowlist" || status=1
-FATHOM=$bin/fathom "$bin/python3" -B -m unittest discover -s "$top/python/tests" -p 'test_*.py' || status=1
+FATHOM=$bin/fathom "$bin/python3" -B "$top/python/tests/run.py" || status=1
 exit "$status"

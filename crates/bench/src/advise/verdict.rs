@@ -13,6 +13,8 @@ const GOOD: f64 = 0.15;
 /// The same for an arm of a simpler model, which has another cost in each call: less of a
 /// difference is by chance.
 const GOOD_SIMPLER: f64 = 0.12;
+/// The same for an arm that its own interval shows to be slower than the fastest.
+const GOOD_SLOWER: f64 = 0.05;
 /// Operations in flight below which an arm is not preferred on a cold cache: a slower moment of the
 /// device costs more than a few idle threads.
 const COLD_IN_FLIGHT_MIN: u32 = 8;
@@ -110,7 +112,9 @@ pub(super) fn verdict(
     let is_ruled_out = |one: &Candidate| one.measured_us.is_none() && one.predicted_us.is_some();
     let matters = counted.iter().any(|arm| !within(arm, margin)) || candidates.iter().any(is_ruled_out);
     let fastest = counted.iter().find(|arm| arm.ratio_to_best.is_none());
+    let is_slower = |arm: &ArmSummary| arm.ratio_to_best.is_some_and(|ratio| ratio.low > 1.0);
     let is_good = |arm: &ArmSummary| match matters {
+        true if is_slower(arm) => within(arm, GOOD_SLOWER),
         true if fastest.is_some_and(|fastest| fastest.model == arm.model) => within(arm, GOOD),
         true => within(arm, GOOD_SIMPLER),
         false => within(arm, margin),
@@ -224,7 +228,7 @@ mod tests {
     use super::*;
 
     fn arm(method: &str, model: &str, to_best: Option<f64>, among_best: bool) -> ArmSummary {
-        let interval = |median: f64| Interval { median, low: median * 0.95, high: median * 1.05 };
+        let interval = |median: f64| Interval { median, low: median * 0.85, high: median * 1.15 };
         ArmSummary {
             cell: "c".to_owned(),
             method: method.to_owned(),
@@ -302,6 +306,19 @@ mod tests {
         };
         assert_eq!(of("pool_32", "pool"), Some("iouring_64".to_owned()));
         assert_eq!(of("iouring_32", "uring"), Some("iouring_32".to_owned()));
+    }
+
+    #[test]
+    fn an_arm_that_is_shown_to_be_slower_is_advised_only_if_it_is_by_little() {
+        let with = |median: f64, low: f64| {
+            let ring = arm("iouring_32", "uring", None, true);
+            let to_best = Some(Interval { median, low, high: median + 0.03 });
+            let threads = ArmSummary { ratio_to_best: to_best, ..arm("8_threads", "threads", None, true) };
+            method_of(&[ring, threads, arm("blocking", "sync", Some(1.6), false)])
+        };
+        assert_eq!(with(1.09, 1.04), Some("iouring_32".to_owned()));
+        assert_eq!(with(1.04, 1.01), Some("8_threads".to_owned()));
+        assert_eq!(with(1.09, 0.99), Some("8_threads".to_owned()));
     }
 
     #[test]
