@@ -32,6 +32,8 @@ class Watched(unittest.TextTestResult):
 
 
 if __name__ == "__main__":
+    # A worker that could not connect in time never comes back to an adaptive cluster.
+    os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = f"{TEST_S}s"
     signal.signal(signal.SIGALRM, _end_test)
     suite = unittest.defaultTestLoader.discover(os.path.dirname(os.path.abspath(__file__)), pattern="test_*.py")
     done = unittest.TextTestRunner(verbosity=2, resultclass=Watched).run(suite)

@@ -392,6 +392,21 @@ class Policy(ClusterTest):
         # No more units than the limit has calls, and most of the limit is used.
         self.assertEqual(max(in_flight for _, in_flight in seen), 10)
 
+    def test_a_scan_without_workers_says_so_once_and_waits(self):
+        engine, warnings, polls = VirtualEngine(0, 100), [], []
+        poll = engine.poll
+
+        def poll_later(timeout):
+            polls.append(timeout)
+            # A worker comes late, goes when it has work left, and comes back.
+            engine.workers = int(len(polls) in (3, 4) or len(polls) > 8)
+            return poll(timeout)
+
+        engine.poll = poll_later
+        with mock.patch.object(_driver, "NO_WORKER_S", 0.0):
+            self.assertIsNone(_driver.Driver(self.begin(), engine, _driver.Options(warn=warnings.append)).run())
+        self.assertEqual(warnings, ["no worker for 0 s: the scan waits for one"] * 2)
+
     def test_attempts_of_later_drivers_have_later_numbers(self):
         cluster = self.begin()
         self.assertEqual([_commit.next_driver(cluster.part) for _ in range(3)], [0, 1, 2])

@@ -107,7 +107,8 @@ class Dask(ClusterTest):
         self.addCleanup(cluster.close)
         client = Client(cluster)
         self.addCleanup(client.close)
-        cluster.adapt(minimum=0, maximum=2, interval="100ms", target_duration="1ms", wait_count=2)
+        # Idle for two seconds: a cluster that ends workers which are about to start may lose count of them.
+        cluster.adapt(minimum=0, maximum=2, interval="100ms", target_duration="1ms", wait_count=20)
 
         def watch(progress):
             seen.add(progress.workers)

@@ -63,7 +63,8 @@ def scan(
     Ctrl-C and ``deadline`` (seconds) end the scan with an incomplete inventory, which another call
     with ``resume=True`` completes, as it does the scan of a driver that was killed. ``strict``
     raises an error if anything is missing. ``progress`` is called a few times a second, ``warn``
-    with a line for each refused worker and each directory that could not be scanned.
+    with a line for each refused worker, for each directory that could not be scanned, and if there
+    is no worker for a minute.
     """
     for name, value in (("workers", workers), ("threads", threads), ("rate", rate), ("max_in_flight", max_in_flight)):
         if value is not None and value < 1:

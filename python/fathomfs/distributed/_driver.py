@@ -23,6 +23,8 @@ from ._worker import ClusterScan, Outcome, Task
 POLL_S = 0.2
 #: The time that running units have to return what they have, once the scan is to end, in seconds.
 DRAIN_S = 5.0
+#: The time without a worker after which the user is told that the scan waits for one, in seconds.
+NO_WORKER_S = 60.0
 #: The number of refused units for each worker, without one that was done, after which no worker is
 #: taken to see the roots.
 REFUSALS_PER_WORKER = 2
@@ -92,6 +94,8 @@ class Driver:
         self._refusals, self._refused_hosts = 0, set[str]()
         self._error: FathomError | None = None
         self._start = self._reported = time.monotonic()
+        #: When there was a worker for the last time; infinite once the user was told that there is none.
+        self._last_worker = self._start
 
     def _policy(self, pending: Iterable[Unit]) -> Coordinator:
         # The limits are shared out by this driver, which knows of finished units that still run.
@@ -108,6 +112,7 @@ class Driver:
             self._assign()
             self._set_hungry(self._coordinator.hungry or self._is_short)
             self._collect(POLL_S)
+            self._tell_of_no_worker()
             stopped = self._stop_reason()
         if self._error is not None or stopped is not None:
             self._drain()
@@ -179,6 +184,14 @@ class Driver:
         except OSError as error:
             # Units end by their budgets all the same.
             self._warn(f"cannot set '{self._hungry_path}': {error.strerror}")
+
+    def _tell_of_no_worker(self) -> None:
+        now = time.monotonic()
+        if self._coordinator.workers > 0:
+            self._last_worker = now
+        elif now - self._last_worker >= NO_WORKER_S:
+            self._last_worker = float("inf")
+            self._warn(f"no worker for {NO_WORKER_S:.0f} s: the scan waits for one")
 
     def _capacity(self) -> int:
         """The number of attempts that may run at once."""
