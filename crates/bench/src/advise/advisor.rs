@@ -13,6 +13,7 @@ use super::{Advice, SkippedCell, sensitivity};
 use crate::Workload;
 use crate::arms::Arm;
 use crate::fixture::Cell;
+use crate::report::CellFinding;
 use crate::stats::median;
 use crate::summary::{self, summarise};
 use crate::{ArmName, ArmSummary, Error, Op, Row, Run, runner};
@@ -255,8 +256,8 @@ impl Advisor<'_> {
         Ok(base)
     }
 
-    /// Measures the contested arms of `cell`, those that are not beaten in the first round more
-    /// often. The cell may use an equal share of the remaining time, with `left` cells to go.
+    /// Measures the contested arms of `cell` and decides between them. The cell may use an equal
+    /// share of the remaining time, with `left` cells to go.
     fn decide(&mut self, cell: &Cell, base: &OpCost, left: usize) -> Result<Option<Verdict>, AdviceEnd> {
         let arms = candidates(cell, self.cpus());
         let predictions: Vec<Option<f64>> =
@@ -264,15 +265,7 @@ impl Advisor<'_> {
         let wanted = contested(&predictions);
         let picked: Vec<Arm> =
             arms.iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(arm, _)| arm.clone()).collect();
-        let (begun, share) = (self.source.now(), self.time_share(left));
-        let mut rows = self.measure(cell, &picked, BLOCKS_FIRST, 0)?;
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let better = self.unbeaten(cell, &rows, &picked);
-        let more = more_blocks(share, self.source.now() - begun, picked.len(), better.len());
-        rows.extend(self.measure(cell, &better, more, BLOCKS_FIRST)?);
-        let summaries = self.summaries(cell, &rows);
+        let Some(summaries) = self.measure_contested(cell, &picked, left)? else { return Ok(None) };
         let candidates =
             arms.iter().zip(predictions).map(|(arm, us)| candidate(arm, us, &summaries.arms)).collect();
         let found = verdict(&summaries.arms, summaries.noise.as_ref(), candidates);
@@ -281,6 +274,30 @@ impl Advisor<'_> {
         let warnings = summaries.warnings.into_iter().map(|warning| format!("{}: {warning}", cell.label()));
         self.advice.run.notes.extend(warnings);
         Ok(found.map(|found| Verdict { workload: cell.workload.name().to_owned(), ..found }))
+    }
+
+    /// Measures `arms`, those that are not beaten in the first round more often, and once more if
+    /// the noise of few blocks hides a gain that is shown without it.
+    fn measure_contested(
+        &mut self,
+        cell: &Cell,
+        arms: &[Arm],
+        left: usize,
+    ) -> Result<Option<summary::CellSummary>, AdviceEnd> {
+        let (begun, share) = (self.source.now(), self.time_share(left));
+        let mut rows = self.measure(cell, arms, BLOCKS_FIRST, 0)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let better = self.unbeaten(cell, &rows, arms);
+        let more = more_blocks(share, self.source.now() - begun, arms.len(), better.len());
+        rows.extend(self.measure(cell, &better, more, BLOCKS_FIRST)?);
+        let summaries = self.summaries(cell, &rows);
+        if !has_hidden_gain(&summaries) || self.time_share(left).is_zero() {
+            return Ok(Some(summaries));
+        }
+        rows.extend(self.measure(cell, &better, more, BLOCKS_FIRST + more)?);
+        Ok(Some(self.summaries(cell, &rows)))
     }
 
     /// Returns the baseline and the arms that are not clearly slower than the best.
@@ -351,6 +368,14 @@ fn more_blocks(share: Duration, spent: Duration, first: usize, better: usize) ->
     let fit = share.saturating_sub(spent).as_secs_f64() / (sample * (better + 1) as f64);
     // The cast saturates, and maps NaN to zero.
     (fit as u32).clamp(*BLOCKS_SECOND.start(), *BLOCKS_SECOND.end())
+}
+
+/// Returns whether the fastest arm is shown to be faster than the baseline, but not by more than
+/// the noise.
+fn has_hidden_gain(cell: &summary::CellSummary) -> bool {
+    let gain = cell.arms.iter().find(|arm| arm.runs > 0).and_then(|fastest| fastest.ratio);
+    let is_found = matches!(CellFinding::of(&cell.arms, cell.noise.as_ref()), CellFinding::Faster(_));
+    !is_found && gain.is_some_and(|ratio| ratio.high < 1.0)
 }
 
 fn candidate(arm: &Arm, predicted_us: Option<f64>, found: &[ArmSummary]) -> Candidate {

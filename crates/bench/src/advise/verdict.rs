@@ -15,9 +15,9 @@ const GOOD: f64 = 0.15;
 const GOOD_SIMPLER: f64 = 0.12;
 /// The same for an arm that its own interval shows to be slower than the fastest.
 const GOOD_SLOWER: f64 = 0.05;
-/// Operations in flight below which an arm is not preferred on a cold cache: a slower moment of the
-/// device costs more than a few idle threads.
-const COLD_IN_FLIGHT_MIN: u32 = 8;
+/// Operations in flight below which an arm is not preferred: a few idle threads cost less than a
+/// slower moment of a device, or two threads that begin on one processor.
+const IN_FLIGHT_MIN: u32 = 8;
 
 /// Models from simple to complex. A model that is not listed ranks after all of these.
 const SIMPLE_FIRST: [Model; 10] = [
@@ -97,8 +97,8 @@ impl Verdict {
 /// Decides between `arms`, which are sorted by time; returns `None` if no sample is counted. If one
 /// of them is found to be faster than the baseline, then among the arms that are nearly as fast as
 /// the fastest, not shown to be slower, and shown to be faster than the baseline, the simplest
-/// model wins, then the arm with the fewest operations in flight, on a cold cache at least eight if
-/// any has as many. Otherwise the baseline wins: a gain that may be none is no reason to change.
+/// model wins, then the arm with the fewest operations in flight, at least eight if any has as
+/// many. Otherwise the baseline wins: a gain that may be none is no reason to change.
 pub(super) fn verdict(
     arms: &[ArmSummary],
     noise: Option<&Noise>,
@@ -124,7 +124,7 @@ pub(super) fn verdict(
     let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
     let simplest = gains.min_by_key(|arm| {
         let in_flight = arm.threads * arm.depth;
-        (simplicity(&arm.model), arm.cache == "cold" && in_flight < COLD_IN_FLIGHT_MIN, in_flight)
+        (simplicity(&arm.model), in_flight < IN_FLIGHT_MIN, in_flight)
     });
     let is_faster = matches!(CellFinding::of(arms, noise), CellFinding::Faster(_));
     let pick = simplest.filter(|_| is_faster).copied().or(baseline)?;
@@ -289,11 +289,11 @@ mod tests {
             [method_of(&one), method_of(&other)],
             [Some("8_threads".to_owned()), Some("8_threads".to_owned())]
         );
-        // On a cold cache two threads are no reason to leave eight; on a warm one they are.
-        let mut few = [threads("8_threads", 8, None), threads("2_threads", 2, Some(1.01)), blocking];
-        assert_eq!(method_of(&few), Some("8_threads".to_owned()));
-        few.iter_mut().for_each(|arm| arm.cache = "warm".to_owned());
-        assert_eq!(method_of(&few), Some("2_threads".to_owned()));
+        // Two threads are no reason to leave eight, unless they are faster by more.
+        let two_and_eight =
+            |eight| [threads("2_threads", 2, None), threads("8_threads", 8, Some(eight)), blocking.clone()];
+        assert_eq!(method_of(&two_and_eight(1.13)), Some("8_threads".to_owned()));
+        assert_eq!(method_of(&two_and_eight(1.2)), Some("2_threads".to_owned()));
     }
 
     #[test]
