@@ -1,11 +1,16 @@
-# Sums up the logs of test steps. Prints the failed and the skipped tests, then `N passed, N failed, N
-# skipped`, and exits with 1 if a test failed. The log of a step ends with `step NAME STATUS`. A step
+# Sums up the logs of test steps. Prints the failed tests with the first lines of what each wrote, the skipped
+# ones, then `N passed, N failed, N skipped`, and exits with 1 if a test failed. The log of a step ends with `step NAME STATUS`. A step
 # without a test binary counts as one test. So does a failure that no test explains (a failed build, or a
 # timeout, status 124). A test that passed but printed `skipped: ..` counts as skipped.
 
-/^successes:$/ { in_successes = 1; next }
-/^failures:$/ { in_successes = 0; next }
-/^---- .* ----$/ { test = $2; counted = 0; next }
+BEGIN { shown_lines = 40 }
+
+/^successes:$/ { in_successes = 1; left = 0; next }
+/^failures:$/ { in_successes = left = 0; next }
+/^---- .* ----$/ { test = $2; counted = 0; left = in_successes ? 0 : shown_lines; if (left) print test ":"; next }
+/^(FAIL|ERROR): / { left = shown_lines }
+/^(Ran [0-9]+ tests? in|test result:|step [^ ]+ [0-9]+$)/ { left = 0 }
+left > 0 && /[^ =-]/ { print "    " $0; left-- }
 in_successes && /^skipped: / {
     print "skipped: " test substr($0, 8)
     if (!counted) hidden++

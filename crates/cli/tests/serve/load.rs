@@ -15,7 +15,7 @@ fn attack(words: &str) {
     let home = ServeDirectory::with(&[("a.txt", b"here"), ("long.bin", &bytes(4 << 20))]);
     let server = home.serve("--header-timeout 2s --write-timeout 2s --idle-timeout 2s");
     assert_eq!(server.get("/a.txt").0, 200);
-    let (before, memory) = (server.descriptors(), server.resident());
+    let (before, memory) = (server.descriptors(), server.anonymous_bytes());
     let mut command = Command::new("slowhttptest");
     command.args(words.split_whitespace()).args(["-u", &format!("{}/long.bin", server.url)]);
     command.current_dir(home.at("")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -31,7 +31,7 @@ fn attack(words: &str) {
     assert!(requests > 10, "{words}: {stderr}");
     assert!(!stderr.contains("service available:   NO"), "{stderr}");
     until("its connections are let go", || (server.descriptors() <= before + 4).then_some(()));
-    let grown = server.resident().saturating_sub(memory) >> 20;
+    let grown = server.anonymous_bytes().saturating_sub(memory) >> 20;
     assert!(grown < 64, "{words}: {grown} MiB more");
 }
 

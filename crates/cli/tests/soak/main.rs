@@ -29,10 +29,10 @@ const OTHER_DESCRIPTORS: u64 = 200;
 /// The I/O models, and the share of the connections that each gets.
 const MODELS: [(&str, u64); 7] =
     [("auto", 4), ("sync", 1), ("nowait", 1), ("pool", 1), ("tokio", 1), ("sendfile", 1), ("uring", 1)];
-/// Resident memory that a server may have at the end: a fixed part and a part for each connection.
+/// Anonymous memory that a server may have at the end: a fixed part and a part for each connection.
 const MEMORY_BYTES: u64 = 64 << 20;
 const CONNECTION_BYTES: u64 = 64 << 10;
-/// Growth of resident memory allowed between a third of the duration and the end: a fixed part, and
+/// Growth of that memory allowed between a third of the duration and the end: a fixed part, and
 /// a part for each connection, some of which send their first request late on a busy machine.
 const GROWTH_BYTES: u64 = 8 << 20;
 const CONNECTION_GROWTH_BYTES: u64 = 32 << 10;
@@ -117,9 +117,9 @@ fn soak() {
         }
     }
     sleep((begin + length / 3).saturating_duration_since(Instant::now()));
-    servers.iter_mut().for_each(|tested| tested.resident = tested.server.resident());
+    servers.iter_mut().for_each(|tested| tested.resident = tested.server.anonymous_bytes());
     sleep((begin + length).saturating_duration_since(Instant::now()));
-    let resident: Vec<u64> = servers.iter().map(|tested| tested.server.resident()).collect();
+    let resident: Vec<u64> = servers.iter().map(|tested| tested.server.anonymous_bytes()).collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
     changing.join().unwrap();
     println!("{counters}");

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use crate::tree::top;
 
-/// Returns the last line and the exit status for the log of one run.
-fn tally(log: &str) -> (String, Option<i32>) {
+/// Returns what is printed, and the exit status, for the log of one run.
+fn printed(log: &str) -> (String, Option<i32>) {
     let mut awk = Command::new("awk")
         .arg("-f")
         .arg(top().join("tools/tally.awk"))
@@ -17,8 +17,13 @@ fn tally(log: &str) -> (String, Option<i32>) {
         .expect("awk is on every Unix");
     awk.stdin.take().expect("it is piped").write_all(log.as_bytes()).expect("awk reads to the end");
     let output = awk.wait_with_output().expect("awk ends at the end of its input");
-    let text = String::from_utf8(output.stdout).expect("the names in the log are UTF-8");
-    (text.lines().last().unwrap_or_default().to_string(), output.status.code())
+    (String::from_utf8(output.stdout).expect("the names in the log are UTF-8"), output.status.code())
+}
+
+/// Returns the last line and the exit status for the log of one run.
+fn tally(log: &str) -> (String, Option<i32>) {
+    let (text, status) = printed(log);
+    (text.lines().last().unwrap_or_default().to_string(), status)
 }
 
 /// The output of libtest for one binary with `--show-output`.
@@ -38,6 +43,20 @@ fn a_failed_test_counts_and_so_does_its_exit() {
         "test result: FAILED. 7 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1s\n";
     let log = format!("{suite}step tests 101\nstep doc 0\n");
     assert_eq!(tally(&log), ("8 passed, 2 failed, 0 skipped".to_string(), Some(1)));
+}
+
+#[test]
+fn a_failed_test_is_printed_with_what_it_wrote() {
+    let suite = "test a ... FAILED\n\nsuccesses:\n\n---- b stdout ----\nseed 7\n\n\nsuccesses:\n    b\n\n\
+                 failures:\n\n---- a stdout ----\nthread 'a' panicked at t.rs:1:\n9 KiB for one\n\n\
+                 failures:\n    a\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured\n";
+    let python = "FAIL: test_c (test_c.C)\n-----\nTraceback (most recent call last):\nAssertionError: 1 != 2\n\n\
+                  Ran 1 test in 0.1s\n\nFAILED (failures=1)\n";
+    let (text, _) = printed(&format!("{suite}step tests 101\n{python}step python 1\n"));
+    let told = "failed: a\na:\n    thread 'a' panicked at t.rs:1:\n    9 KiB for one\n    \
+                FAIL: test_c (test_c.C)\n    Traceback (most recent call last):\n    \
+                AssertionError: 1 != 2\n1 passed, 2 failed, 0 skipped\n";
+    assert_eq!(text, told);
 }
 
 #[test]
