@@ -15,9 +15,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -26,17 +28,21 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target")
 LAST_RUN = TARGET / "test-seconds.json"
 TIMES = TARGET / "test-logs/tests.tsv"
 COSTS = TARGET / "test-logs/programs.tsv"
+# A test program that has not ended by then is killed. libtest has named the tests that run for over a minute.
+PROGRAM_S = int(os.environ.get("PROGRAM_SECONDS", "1500"))
 # The longest programs, longest first, for the first run.
 LONGEST = [
-    "cli/tests/du_gnu/main.rs",
+    "cli/tests/cli/du_gnu",
     "walk/tests/walk/main.rs",
-    "cli/tests/examples.rs",
-    "cli/tests/bench/main.rs",
+    "cli/tests/cli/examples",
+    "cli/tests/cli/bench",
     "serve/tests/http/main.rs",
-    "cli/tests/du_real.rs",
-    "cli/tests/du_property/main.rs",
+    "cli/tests/cli/du_real",
+    "cli/tests/cli/du_property",
     "examples in documentation",
 ]
+# The program whose modules run as programs of their own, as the tests of a command are long.
+SPLIT = "cli/tests/cli/main.rs"
 # libtest's `--report-time` adds this to the line of a test.
 TIMED = re.compile(r"^(test (\S+) \.\.\. .*?) <([0-9.]+)s>$", re.MULTILINE)
 
@@ -46,7 +52,7 @@ class Program:
 
     def __init__(self, name, command, directory=TOP, environment=None):
         self.name, self.command, self.directory = name, command, directory
-        self.environment = {**os.environ, **(environment or {})}
+        self.more_environment = environment or {}
         self.seconds, self.cpu_seconds, self.status, self.output = 0.0, 0.0, None, ""
 
     def run(self):
@@ -55,21 +61,37 @@ class Program:
             started = subprocess.Popen(
                 self.command,
                 cwd=self.directory,
-                env=self.environment,
+                env={**os.environ, **self.more_environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+            limit = threading.Timer(PROGRAM_S, started.kill)
+            limit.start()
             _, status, usage = os.wait4(started.pid, 0)
+            limit.cancel()
             started.returncode = self.status = os.waitstatus_to_exitcode(status)
             output.seek(0)
             self.output = output.read().decode(errors="replace")
+            if self.status == -signal.SIGKILL:
+                self.output += f"\n{self.name} was killed after {time.monotonic() - start:.0f} s\n"
         self.seconds, self.cpu_seconds = time.monotonic() - start, usage.ru_utime + usage.ru_stime
         return self
 
     def tests(self):
         """Seconds of each test."""
         return [(float(seconds), test) for _, test, seconds in TIMED.findall(self.output)]
+
+    def modules(self):
+        """A program for the tests of each module."""
+        command = [self.command[0], "--list", "--format=terse"]
+        listed = subprocess.run(command, cwd=self.directory, stdout=subprocess.PIPE, text=True, check=True).stdout
+        tests = {}
+        for test in re.findall(r"^(.+): test$", listed, re.MULTILINE):
+            tests.setdefault(test.partition("::")[0], []).append(test)
+        for module, names in tests.items():
+            name = self.name.removesuffix("main.rs") + module
+            yield Program(name, [*self.command, "--exact", *names], self.directory, self.more_environment)
 
 
 def built(options):
@@ -94,6 +116,7 @@ def built(options):
 def main(options):
     documented = [CARGO, "test", "--doc", "--no-fail-fast", *options, "--", "--show-output"]
     programs = [*built(options), Program("examples in documentation", documented)]
+    programs = [part for program in programs for part in (program.modules() if program.name == SPLIT else [program])]
     last = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
     first = {name: len(LONGEST) - place for place, name in enumerate(LONGEST)}
     programs.sort(key=lambda program: last.get(program.name, first.get(program.name, 0)), reverse=True)

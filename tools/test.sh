@@ -20,14 +20,17 @@ free_mib() { df -Pm "$target" | awk 'END { print $4 }'; }
 # Runs a command under a name and logs its output and status for the sum. Kills it after STEP_SECONDS,
 # which has to be longer on a busy machine.
 step() {
-  local name=$1 start=$SECONDS status
+  local name=$1 start=$SECONDS status cpu TIMEFORMAT='%U %S'
   shift
   printf '\n== %s: %s\n' "$name" "$*"
-  timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee "$logs/$name.log"
-  status=${PIPESTATUS[0]}
+  {
+    time timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee "$logs/$name.log"
+    status=${PIPESTATUS[0]}
+  } 2>"$logs/$name.cpu"
+  cpu=$(awk '{ print int($1 + $2) }' "$logs/$name.cpu")
   # The last line of the output may lack its line end.
   printf '\nstep %s %s\n' "$name" "$status" >>"$logs/$name.log"
-  printf '%d\t%s\n' $((SECONDS - start)) "$name" >>"$logs/steps.tsv"
+  printf '%d\t%d\t%s\n' $((SECONDS - start)) "$cpu" "$name" >>"$logs/steps.tsv"
   echo "== $name: exit $status after $((SECONDS - start)) s, $(free_mib) MiB of disk left"
 }
 
@@ -68,7 +71,7 @@ done
 wait
 [ ! -e "$logs/beside.txt" ] || cat "$logs/beside.txt"
 
-printf '\nSeconds of each step:\n'
+printf '\nSeconds of each step, and of its processor time:\n'
 sort -rn "$logs/steps.tsv"
 if [ -s "$logs/tests.tsv" ]; then
   printf '\nThe ten slowest tests, in seconds:\n'
