@@ -74,11 +74,19 @@ CASES = (
         "list",
         "path, size and time of 204 k entries",
         "fifth",
-        ("scandir + stat to Polars", "scandir + stat", "ff.list to Polars", "ff.list, first batch"),
-        (("scandir + stat to Polars", "scandir + stat", "ff.list to Polars"),),
+        (
+            "scandir + stat to Polars",
+            "scandir + stat",
+            "ff.list to Polars",
+            "ff.list to Polars, 1 thread",
+            "ff.list, first batch",
+        ),
+        (("scandir + stat to Polars", "scandir + stat", "ff.list to Polars", "ff.list to Polars, 1 thread"),),
         (
             *(
-                Requirement(f"ff.list to Polars: a third of the CPU of {other}", "ff.list to Polars", "cpu_s", 1 / 3, other)
+                Requirement(f"{ours}: a third of the CPU of {other}", ours, "cpu_s", 1 / 3, other)
+                # The hyperthreads of a core take more CPU time for the same work than one of them.
+                for ours in ("ff.list to Polars", "ff.list to Polars, 1 thread")
                 for other in ("scandir + stat to Polars", "scandir + stat")
             ),
             Requirement("ff.list: the first batch within 20 ms", "ff.list, first batch", "seconds", 0.02),
@@ -110,8 +118,8 @@ CASES = (
     ),
     Case(
         "cluster-slow",
-        "the scan of 204 k entries where an operation takes 1 ms, by one worker and by four, of 8 threads each",
-        "fifth",
+        "the scan of 1.02 M entries where an operation takes 1 ms, by one worker and by four, of 8 threads each",
+        "small",
         ("distributed.scan, 1 worker", "distributed.scan, 4 workers"),
         (("distributed.scan, 1 worker", "distributed.scan, 4 workers"),),
         (

@@ -53,6 +53,14 @@ def to_polars(tree, _out):
     return polars.DataFrame(fathomfs.list(tree, columns=["path", "size", "mtime"]))
 
 
+def to_polars_by_one(tree, _out):
+    """The same DataFrame, by one thread."""
+    import fathomfs
+    import polars
+
+    return polars.DataFrame(fathomfs.list(tree, columns=["path", "size", "mtime"], threads=1))
+
+
 def first_batch(tree, _out):
     """The first entries, after which the walk ends."""
     import fathomfs
@@ -161,6 +169,7 @@ ARMS = {
     "scandir + stat": (scandir_stat, columns_answer),
     "scandir + stat to Polars": (scandir_to_polars, frame_answer),
     "ff.list to Polars": (to_polars, frame_answer),
+    "ff.list to Polars, 1 thread": (to_polars_by_one, frame_answer),
     "ff.list, first batch": (first_batch, lambda batch: len(batch) > 0),
     "fsspec find": (lambda tree, _: fsspec_local().find(tree, detail=True), infos_answer),
     "our find": (lambda tree, _: our_local().find(tree, detail=True), infos_answer),
