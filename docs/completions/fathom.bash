@@ -86,7 +86,7 @@ _fathom() {
                 --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
                 --exclude-from|--exclude-from=) return ;;
                 -d|--max-depth|--max-depth=) compopt +o default 2>/dev/null; return ;;
-                --also|--also=) values='project xattrs acl' ;;
+                --also|--also=) values='project xattrs acl ignored' ;;
                 --since|--since=) return ;;
                 --estimate|--estimate=) compopt +o default 2>/dev/null; return ;;
                 --rate|--rate=) compopt +o default 2>/dev/null; return ;;

@@ -114,7 +114,7 @@ complete -c fathom -n '__fish_seen_subcommand_from scan' -l exclude -x -d 'nothi
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l exclude-from -r -F -d 'the same for each line of FILE'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -s d -l max-depth -x -d 'read nothing more than N levels below a PATH'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l ignore-vcs -d 'nothing that .gitignore, .ignore and git\'s own lists leave out'
-complete -c fathom -n '__fish_seen_subcommand_from scan' -l also -x -a 'project xattrs acl' -d 'columns that take system calls of their own: project, xattrs, acl, with commas'
+complete -c fathom -n '__fish_seen_subcommand_from scan' -l also -x -a 'project xattrs acl ignored' -d 'more columns: project, xattrs, acl, ignored, with commas'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l resume -d 'go on with the scan that was to make INVENTORY and did not end'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l since -r -F -d 'read only directories that have changed since the inventory PREVIOUS'
 complete -c fathom -n '__fish_seen_subcommand_from scan' -l estimate -x -d 'no inventory: estimate what there is, within TIME (500ms, 10s, 1h30m)'

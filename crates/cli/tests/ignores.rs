@@ -308,6 +308,28 @@ fn git_ignores_the_same_entries() {
     }
 }
 
+#[test]
+fn a_scan_marks_the_entries_that_a_list_leaves_out() {
+    for seed in seeds(0..20) {
+        let (tree, mut random) = (Tree::new(), Random::new(seed));
+        tree.holding(".git/info/exclude", rules(&mut random));
+        make_files(&mut random, &tree, "", 2);
+        make_rules(&mut random, &tree, &[".gitignore", ".ignore"], 25);
+        let fathom = |words: &[&str]| {
+            let mut command = program(Program::AsDu.bin().join("fathom"), &tree, "");
+            command.args(words).output().unwrap()
+        };
+        let scan = fathom(&["scan", "--also", "ignored", "-o", "../inventory", "."]);
+        assert_eq!(scan.status.code(), Some(0), "{scan:?}");
+        let lines = fathom(&["export", "--to", "jsonl", "../inventory"]).stdout;
+        let lines = std::str::from_utf8(&lines).unwrap().lines();
+        let rows = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let kept = rows.filter(|row| row["ignored"] == false && row["path"] != ".");
+        let path = |row: serde_json::Value| row["path"].as_str().unwrap().trim_start_matches("./").to_owned();
+        assert_same(&tree, seed, &listed(&tree, "", &[]), &kept.map(path).collect(), "a scan");
+    }
+}
+
 fn fd() -> Option<PathBuf> {
     ["fdfind", "fd"].iter().find_map(|name| support::program::on_path(name))
 }

@@ -57,7 +57,7 @@ impl JsonWriter {
     }
 
     /// Appends an entry of an inventory. The object has the members of [`JsonWriter::write`] and
-    /// then, where the inventory has them, `project`, `xattrs` and `acl`,
+    /// then, where the inventory has them, `project`, `xattrs`, `acl` and `ignored`,
     /// `link_target` (and `link_target_bytes`, if that is not UTF-8) of a symbolic link, and the
     /// `state` of a directory.
     pub fn write_known(&self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
@@ -140,9 +140,11 @@ fn write_optional(optional_values: &OptionalValues<'_>, out: &mut Vec<u8>) {
         write_escaped("xattrs", xattrs.as_bytes(), out);
         out.push(b'"');
     }
-    if let Some(acl) = optional_values.acl {
-        member("acl", out);
-        out.extend_from_slice(if acl { b"true" } else { b"false" });
+    for (name, value) in [("acl", optional_values.acl), ("ignored", optional_values.ignored)] {
+        if let Some(value) = value {
+            member(name, out);
+            out.extend_from_slice(if value { b"true" } else { b"false" });
+        }
     }
 }
 
@@ -267,6 +269,7 @@ mod tests {
                 project: Some(3),
                 xattrs: Some("user.\"".into()),
                 acl: Some(true),
+                ignored: Some(false),
                 ..OptionalValues::default()
             };
             let item = ReplayEntry {
@@ -281,7 +284,7 @@ mod tests {
         let link = item(Some(&b"x\"\xff"[..]), None);
         assert!(
             link.ends_with(
-                ",\"attributes\":\"a\",\"project\":3,\"xattrs\":\"user.\\\"\",\"acl\":true,\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"
+                ",\"attributes\":\"a\",\"project\":3,\"xattrs\":\"user.\\\"\",\"acl\":true,\"ignored\":false,\"link_target\":\"x\\\"\u{fffd}\",\"link_target_bytes\":\"7822ff\"}\n"
             ),
             "{link}"
         );

@@ -69,6 +69,13 @@ if (DATA.growth) {
   };
 }
 
+if (DATA.ignored) {
+  COLOURS.ignored = {
+    title: "Version control", labels: ["not ignored", "ignored", "unknown"], prefix: "--ignored-",
+    classOf: (rect) => known(property("ignored", rect), 2),
+  };
+}
+
 const AREAS = {
   usage: { title: "Disk usage", of: (sums) => sums[0], text: (sums) => bytes(sums[0]) },
   apparent: { title: "Apparent size", of: (sums) => sums[1], text: (sums) => bytes(sums[1]) },

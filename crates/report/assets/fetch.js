@@ -33,8 +33,8 @@ async function fetchRound(dir) {
   return 0;
 }
 
-function addNode(parent, [name, blocks, apparent, entries_, kind, age, uid, day_, state, id]) {
-  const row = { parent, name, blocks, apparent, entries: entries_, kind, age, owner: DATA.ownerIds.indexOf(uid), day: day_, state, id };
+function addNode(parent, [name, blocks, apparent, entries_, kind, age, uid, ignored, day_, state, id]) {
+  const row = { parent, name, blocks, apparent, entries: entries_, kind, age, owner: DATA.ownerIds.indexOf(uid), ignored, day: day_, state, id };
   const node = NODES.name.length;
   for (const column of Object.keys(NODES)) NODES[column].push(row[column]);
   adopt(node);

@@ -160,5 +160,7 @@ function aboutCard() {
     note("A file with several names counts once in each directory that has any of them, as in du, so a directory may be smaller than its entries together."),
     note(cut),
     ...(DATA.growth ? [note("Growth is known of directories: a file has the colour of what grew in its directory itself.")] : []),
-    note("Inventories do not record which files version control ignores, so the map has no colour for that."));
+    note(DATA.ignored
+      ? `Version control ignores ${bytes(DATA.ignored[0])} in ${plural(DATA.ignored[2], "file", "files")}.`
+      : "The inventory does not tell what version control ignores: fathom scan --also ignored does."));
 }

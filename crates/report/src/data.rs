@@ -59,6 +59,10 @@ impl PageData<'_> {
                 None => json.key("fetches").null(),
             }
             json.key("total").numbers(numbers(&self.outline.total));
+            match &self.outline.ignored {
+                Some(sum) => json.key("ignored").numbers(numbers(sum)),
+                None => json.key("ignored").null(),
+            }
             json.key("kinds").array(kinds::LABELS, |json, label| json.text(label.as_bytes()));
             json.key("ages").array(AGE_LABELS, |json, label| json.text(label.as_bytes()));
             json.key("by").object(|json| self.write_totals(json));

@@ -74,6 +74,7 @@ fn write_entry(entry: &ListedEntry, json: &mut JsonText) {
         json.number(mix.kind.map_or(-1, i64::from));
         json.number(mix.age.map_or(-1, |age| i64::try_from(age).unwrap_or(-1)));
         json.number(mix.uid.map_or(-1, i64::from));
+        json.number(mix.ignored.map_or(-1, i64::from));
         nodes::write_day(entry.mtime, json);
         json.number(nodes::state_number(entry.dir.map(|(_, state)| state)));
         json.number(entry.dir.map_or(0, |(dir_id, _)| dir_id));

@@ -91,13 +91,15 @@ fn read_outline(
     inventory: &Inventory,
     options: &ReportOptions<'_>,
 ) -> Result<Outline, fathom_inventory::store::Error> {
-    let growth_bytes = if options.since.is_some() { growth::NODE_BYTES_MAX } else { 0 };
+    let has_ignored = inventory.manifest().optional_columns.ignored;
+    let more = [(options.since.is_some(), growth::NODE_BYTES_MAX), (has_ignored, nodes::IGNORED_BYTES)];
+    let more_bytes: usize = more.iter().filter(|(has, _)| *has).map(|(_, bytes)| bytes).sum();
     outline(
         inventory,
         &OutlineOptions {
             nodes_max: NODES_MAX,
             bytes_max: NODES_BYTES_MAX,
-            cost: &|node| nodes::bytes_max(node, options.fetches.is_some()) + growth_bytes,
+            cost: &|node| nodes::bytes_max(node, options.fetches.is_some()) + more_bytes,
             kind: &kinds::of_extension,
             now: options.now,
         },

@@ -10,6 +10,8 @@ use crate::json::{JsonText, text_bytes};
 const DAY_MICROS: i64 = 86_400_000_000;
 /// The most bytes of the kind, the age group, the owner and the state of a node, with commas.
 const PROPERTIES_BYTES: usize = 3 + 3 + 3 + 2;
+/// The most bytes that a node takes in the column of what is ignored, which not every page has.
+pub(crate) const IGNORED_BYTES: usize = 3;
 
 /// Returns the most bytes that a node takes in the columns. A number of a directory is only there
 /// if the page `fetches`.
@@ -27,7 +29,7 @@ fn digits(number: u64) -> usize {
 }
 
 /// Writes the columns. `owner` maps owners to rows of the table of owners. The numbers of
-/// directories are only there if the page `fetches`.
+/// directories are only there if the page `fetches`, and what is ignored if the inventory tells.
 pub(crate) fn write(outline: &Outline, owner: &HashMap<u32, usize>, fetches: bool, json: &mut JsonText) {
     let nodes = &outline.nodes;
     let numbered = |number: Option<usize>| number.map_or(-1, |number| i64::try_from(number).unwrap_or(-1));
@@ -41,6 +43,8 @@ pub(crate) fn write(outline: &Outline, owner: &HashMap<u32, usize>, fetches: boo
         json.key("age").numbers(nodes.iter().map(|node| numbered(node.mix.age)));
         let owners = nodes.iter().map(|node| node.mix.uid.and_then(|uid| owner.get(&uid)).copied());
         json.key("owner").numbers(owners.map(numbered));
+        let told = nodes.iter().filter(|_| outline.ignored.is_some());
+        json.key("ignored").numbers(told.map(|node| numbered(node.mix.ignored.map(usize::from))));
         json.key("day").array(nodes, |json, node| write_day(node.mtime, json));
         json.key("state").numbers(nodes.iter().map(|node| state_number(node.state)));
         let ids = nodes.iter().filter(|_| fetches).map(|node| if is_dir(node) { node.dir_id } else { 0 });
@@ -109,9 +113,10 @@ mod tests {
             dir_id: i64::MAX,
             state: Some(DirState::Partial),
             mtime: Some(i64::MIN),
-            mix: EntryMix { kind: Some(15), age: Some(6), uid: Some(u32::MAX) },
+            mix: EntryMix { kind: Some(15), age: Some(6), uid: Some(u32::MAX), ignored: None },
         };
-        Outline { nodes: dirs.iter().map(node).collect(), total: UsageSum::default() }
+        let ignored = Some(UsageSum::default());
+        Outline { nodes: dirs.iter().map(node).collect(), total: UsageSum::default(), ignored }
     }
 
     /// Returns the path of a node.
@@ -157,7 +162,7 @@ mod tests {
         let mut empty = JsonText::default();
         write(&outline(&[]), &HashMap::new(), true, &mut empty);
         let taken = json.into_string().len() - empty.into_string().len();
-        let bound = bytes_max(&all.nodes[0], true);
+        let bound = bytes_max(&all.nodes[0], true) + IGNORED_BYTES;
         // Each column of a single node lacks its comma.
         assert!((bound - 15..=bound).contains(&taken), "{taken} of {bound}");
     }

@@ -35,7 +35,7 @@ FROM read_parquet({entries}) e LEFT JOIN read_parquet({dirs}) d USING (dir_id)";
 const ENTRIES: &str = "
 CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
     coalesce(parent_id, 0) AS dir_id, path, path_raw, name, name_raw, 'd' AS type,
-    COLUMNS('^(dev|ino|mode|uid|gid|nlink|size|blocks|[amc]time(_ns)?|btime|attributes|project|xattrs|acl)$'),
+    COLUMNS('^(dev|ino|mode|uid|gid|nlink|size|blocks|[amc]time(_ns)?|btime|attributes|project|xattrs|acl|ignored)$'),
     CASE WHEN mode IS NULL THEN errno END AS errno
 FROM dirs";
 

@@ -230,6 +230,9 @@ impl ScanParser {
         if self.scan.since.is_some() && (exclusions.ignores_vcs || exclusions.max_depth.is_some()) {
             return Err(b"--since goes with neither --ignore-vcs nor --max-depth".to_vec());
         }
+        if self.scan.optional_columns.ignored && (exclusions.ignores_vcs || self.scan.since.is_some()) {
+            return Err(b"--also ignored goes with neither --ignore-vcs nor --since".to_vec());
+        }
         self.scan.options = options(&self.scan);
         let Self { scan, resume, stats, progress, keep, full, retention, .. } = self;
         let scan = ScanArgs { scan, output, resume, stats, progress };

@@ -1,17 +1,18 @@
-//! Selection of the entries that `--exclude` and `--ignore-vcs` leave out of an inventory.
+//! Selection of the entries that `--exclude` and `--ignore-vcs` leave out of an inventory, and that
+//! `--also ignored` marks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use fathom_du::exclude::Exclude;
-use fathom_inventory::scan::{Exclusions, Selection};
+use fathom_inventory::scan::{Exclusions, MarkFn, Selection};
 use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Names, Node, Opened};
 
 use super::print_error;
 use crate::list::report::message;
-use crate::list::vcs::{self, VcsIgnores};
+use crate::list::vcs::{self, DirIgnores, VcsIgnores};
 use crate::shared::locale;
 
 /// The exclusions given on the command line of this run, or of the run that is resumed.
@@ -20,23 +21,31 @@ struct ScanSelection {
     charset: Charset,
     exclude: Exclude,
     vcs: Option<VcsIgnores>,
+    /// Whether entries that `vcs` ignores are left out, instead of marked.
+    leaves_out_ignored: bool,
 }
 
 /// Compiles the patterns and reads the user's own rules. Prints warnings about invalid rules.
-pub(super) fn selector(exclusions: &Exclusions) -> Option<Arc<dyn Selection>> {
-    if exclusions.is_depth_only() {
+pub(super) fn selector(exclusions: &Exclusions, marks: bool) -> Option<Arc<dyn Selection>> {
+    if exclusions.is_depth_only() && !marks {
         return None;
     }
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
     let mut exclude = Exclude::new(charset, env("POSIXLY_CORRECT").is_some());
     exclusions.patterns.iter().for_each(|pattern| exclude.add(pattern));
-    let (vcs, problems) = exclusions.ignores_vcs.then(VcsIgnores::new).unzip();
+    let leaves_out_ignored = exclusions.ignores_vcs;
+    let (vcs, problems) = (leaves_out_ignored || marks).then(VcsIgnores::new).unzip();
     problems.iter().flatten().for_each(|problem| print_error(&message(problem, charset)));
-    Some(Arc::new(ScanSelection { charset, exclude, vcs }))
+    Some(Arc::new(ScanSelection { charset, exclude, vcs, leaves_out_ignored }))
 }
 
 impl ScanSelection {
+    /// Returns the rules of `--ignore-vcs` in `dir`.
+    fn excluding_rules<'a>(&'a self, dir: &'a Node) -> Option<DirIgnores<'a>> {
+        self.vcs.as_ref().filter(|_| self.leaves_out_ignored).and_then(|vcs| vcs.rules_in(dir))
+    }
+
     fn excludes(&self, dir: &Node, names: &mut Names) {
         let mut path = Vec::new();
         if self.exclude.needs_path() {
@@ -60,7 +69,7 @@ impl Selection for ScanSelection {
         if !self.exclude.is_empty() {
             self.excludes(dir, names);
         }
-        let Some(mut here) = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir)) else { return };
+        let Some(mut here) = self.excluding_rules(dir) else { return };
         names.retain(|name| match (name.file_type, name.name.to_bytes()) {
             (FileType::Unknown, text) => !here.ignores_any_type(text),
             (file_type, text) => !here.ignores(text, file_type == FileType::Directory),
@@ -68,8 +77,12 @@ impl Selection for ScanSelection {
     }
 
     fn leaves_out(&self, dir: &Node, name: &[u8], is_dir: bool) -> bool {
-        let here = self.vcs.as_ref().and_then(|vcs| vcs.rules_in(dir));
-        here.is_some_and(|mut here| here.ignores(name, is_dir))
+        self.excluding_rules(dir).is_some_and(|mut here| here.ignores(name, is_dir))
+    }
+
+    fn marks<'a>(&'a self, dir: &'a Node) -> Option<MarkFn<'a>> {
+        let mut here = self.vcs.as_ref().filter(|_| !self.leaves_out_ignored)?.rules_in(dir)?;
+        Some(Box::new(move |name, is_dir| here.ignores(name, is_dir)))
     }
 
     fn warnings(&self, dir: &Node) -> Vec<Vec<u8>> {

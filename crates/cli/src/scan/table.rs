@@ -89,12 +89,13 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
         .more("Directories at that level have a row with the state `skipped`; their entries are not read."),
     long(ScanOption::IgnoreVcs, "ignore-vcs", SCANNED, "nothing that `.gitignore`, `.ignore` and git's own lists leave out")
         .more("As `fathom list --ignore-vcs` has it."),
-    long(ScanOption::Also, "also", SCANNED, "columns that take system calls of their own: `project`, `xattrs`, `acl`, with commas")
+    long(ScanOption::Also, "also", SCANNED, "more columns: `project`, `xattrs`, `acl`, `ignored`, with commas")
         .required("COLUMNS", ValueKind::Words(&fathom_inventory::store::OptionalColumns::NAMES))
         .more(
             "`project` is the number by which project quotas are counted, `xattrs` the names of extended attributes, `acl` whether \
              there is an access control list. `xattrs` and `acl` take one call for each entry between them, `project` another (before \
-             Linux 6.17 it opens each file: three). Without this option there are no such columns, and no such calls.",
+             Linux 6.17 it opens each file: three). Without this option there are no such columns, and no such calls. `ignored` is \
+             whether `--ignore-vcs` would leave the entry out, for `fathom report` and queries; it does not go with `--since`.",
         ),
     long(ScanOption::Resume, "resume", SCANNED, "go on with the scan that was to make INVENTORY and did not end")
         .more(

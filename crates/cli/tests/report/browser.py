@@ -10,6 +10,7 @@ import tempfile
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from chromium import console, dialogs, open_browser, wait  # noqa: E402
@@ -151,6 +152,8 @@ def main(hostile, grown, scratch):
             report["growth"] = browser.execute_script(CARD, "growth")
             report["colours"] = [option.get_attribute("value") for option in browser.find_elements(By.CSS_SELECTOR, "#colour option")]
             report["legend"] = text(browser, "legend")
+            Select(browser.find_element(By.ID, "colour")).select_by_value("ignored")
+            report["ignored"], report["ignored_pixels"] = text(browser, "legend"), browser.execute_script(PIXELS)
             browser.find_elements(By.CSS_SELECTOR, "#growth tbody button")[1].click()
             report["grown"] = crumbs(browser)
             report["violations"] += browser.execute_script("return window.violations")

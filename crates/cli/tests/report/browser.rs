@@ -73,12 +73,13 @@ fn hostile() -> Tree {
     tree
 }
 
-/// Returns a tree with the inventories `old` and `i`.
+/// Returns a tree with the inventories `old` and `i`. Version control ignores a part of it.
 fn grown() -> Tree {
-    let tree = Tree::parse("s/calm/f 100000, s/grows/f 1000");
+    let tree = Tree::parse("s/calm/f 100000, s/grows/f 1000, s/.git/");
+    tree.holding("s/.gitignore", "calm\n");
     stdout_of(&tree, &["scan", "-o", "old", "s"]);
     let tree = tree.with("s/grows/more 400000");
-    stdout_of(&tree, &["scan", "-o", "i", "s"]);
+    stdout_of(&tree, &["scan", "--also", "ignored", "-o", "i", "s"]);
     tree
 }
 
@@ -220,7 +221,7 @@ fn the_map_is_drawn_in_both_schemes_and_on_a_telephone() {
 #[test]
 fn growth_is_a_colour_and_a_table() {
     let Some(Observed { report, .. }) = observed() else { return };
-    assert_eq!(report["colours"], json!(["kind", "age", "owner", "growth"]));
+    assert_eq!(report["colours"], json!(["kind", "age", "owner", "growth", "ignored"]));
     let rows = report["growth"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0][0], &rows[1][0]), (2, &json!("s"), &json!("s/grows")));
     assert!(
@@ -228,4 +229,12 @@ fn growth_is_a_colour_and_a_table() {
         "{report}"
     );
     assert_eq!(report["grown"], json!(["s", "grows"]));
+}
+
+#[test]
+fn what_version_control_ignores_is_a_colour() {
+    let Some(Observed { report, .. }) = observed() else { return };
+    assert_eq!(report["ignored"], json!("not ignoredignored"));
+    let found = report["ignored_pixels"]["colours"].as_array().unwrap();
+    assert!([0x64_a2dc, 0xe0_a04f].iter().all(|colour| found.contains(&json!(colour))), "{found:x?}");
 }

@@ -91,6 +91,30 @@ fn the_largest_files_are_those_of_top_without_a_node_of_their_own() {
 }
 
 #[test]
+fn what_version_control_ignores_has_a_sum_and_a_column() {
+    let tree = Tree::parse("s/.git/, s/target/a 5000, s/target/d/b 70000, s/src/x.rs 300");
+    tree.holding("s/.gitignore", "target\n");
+    stdout_of(&tree, &["scan", "--also", "ignored", "-o", "i", "s"]);
+    let data = data(&page(&tree));
+    assert_eq!((&data["ignored"][1], &data["ignored"][2]), (&75_000.into(), &2.into()));
+    let nodes = 0..data["nodes"]["name"].as_array().unwrap().len();
+    let of = |wanted: i64| {
+        let is_wanted = |at: &usize| data["nodes"]["ignored"][*at] == wanted;
+        let mut paths: Vec<_> = nodes.clone().filter(is_wanted).map(|at| node(&data, &at.into()).0).collect();
+        paths.sort();
+        paths
+    };
+    assert_eq!(of(1), ["s/target/a", "s/target/d/b"]);
+    assert_eq!(of(0), ["s/.gitignore", "s/src/x.rs"]);
+    // The entries of these directories all have nodes of their own.
+    assert_eq!(of(-1), ["s", "s/.git", "s/src", "s/target", "s/target/d"]);
+    stdout_of(&tree, &["scan", "-o", "plain", "s"]);
+    let plain = String::from_utf8(stdout_of(&tree, &["report", "-o", "-", "plain"])).unwrap();
+    let plain = crate::data(&plain);
+    assert_eq!((&plain["ignored"], &plain["nodes"]["ignored"]), (&Value::Null, &Value::Array(Vec::new())));
+}
+
+#[test]
 fn a_directory_is_the_sum_of_its_entries() {
     let tree = Tree::parse("s/a/f 5000, s/a/g 70000, s/b/h 1, s/b/c/i 300000, s/j 7");
     stdout_of(&tree, &["scan", "-o", "i", "s"]);

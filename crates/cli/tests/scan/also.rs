@@ -334,3 +334,69 @@ fn exports_and_lists_have_the_columns() {
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "listed\n");
     }
 }
+
+/// Returns the paths of the entries that are marked.
+fn ignored(inventory: &Path) -> Vec<String> {
+    let all = entries(inventory).into_iter();
+    let marked = all.filter(|(path, cells)| {
+        assert!(matches!(cells["ignored"], Field::Bool(_)), "{path:?}: {cells:?}");
+        cells["ignored"] == Field::Bool(true)
+    });
+    marked.map(|(path, _)| String::from_utf8(path).unwrap()).collect()
+}
+
+#[test]
+fn what_version_control_ignores_is_marked_with_everything_below() {
+    let tree =
+        Tree::parse("r/.git/, r/build/a/b/c 1, r/build/keep 1, r/src/x.o 1, r/src/x.c 1, r/deep/x.o 1");
+    tree.holding("r/.gitignore", "build\n*.o\n");
+    tree.holding("r/build/.gitignore", "!keep\n");
+    let expected = [
+        "r/build",
+        "r/build/.gitignore",
+        "r/build/a",
+        "r/build/a/b",
+        "r/build/a/b/c",
+        "r/build/keep",
+        "r/deep/x.o",
+        "r/src/x.o",
+    ];
+    for (name, words) in [("one", "--also ignored r"), ("two", "--also ignored,acl --io threads=3 r")] {
+        let mut found = ignored(&scan_completely(&tree, name, words));
+        found.sort();
+        assert_eq!(found, expected, "{words}");
+    }
+    // An operand is never ignored, and one at the limit of depth has a row as well.
+    assert_eq!(ignored(&scan_completely(&tree, "operands", "--also ignored r/build r/src/x.o")), [""; 0]);
+    assert_eq!(ignored(&scan_completely(&tree, "flat", "--also ignored -d1 r")), ["r/build"]);
+    for words in [&["--ignore-vcs", "r"][..], &["--since", "../one", "r"]] {
+        let output = run(scan(&tree).args(["--also", "ignored", "-o", "../no"]).args(words));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("--also ignored goes with neither --ignore-vcs nor --since"), "{stderr}");
+    }
+    scan_completely(&tree, "plain", "r");
+    assert_eq!(fathom(&tree, &["diff", "../one", "../plain"]), (Some(0), String::new()));
+}
+
+#[test]
+fn a_resumed_scan_marks_what_is_below_an_ignored_directory() {
+    if !needs_faults() {
+        return;
+    }
+    let tree = Tree::parse("r/.git/, r/a 1, r/z.o 1");
+    tree.holding("r/.gitignore", "build\n*.o\n");
+    for (outer, inner) in (0..6).flat_map(|outer| (0..6).map(move |inner| (outer, inner))) {
+        (0..6).for_each(|file| tree.file(format!("r/build/{outer}/{inner}/{file}"), 1));
+    }
+    let mut whole = ignored(&scan_completely(&tree, "whole", "--also ignored r"));
+    whole.sort();
+    assert_eq!(whole.len(), 1 + 6 + 36 + 216 + 1);
+    for at in [1, 2, 3, 5, 7] {
+        let out = beside(&tree, &format!("resumed-{at}"));
+        killed_at(&tree, &out, &format!("journal-synced:{at}"), &["--also=ignored", "r"]);
+        assert!(run(scan(&tree).args(["--resume", "-o"]).arg(&out)).status.success());
+        let mut found = ignored(&out);
+        found.sort();
+        assert_eq!(found, whole, "{at}");
+    }
+}

@@ -24,7 +24,7 @@ use std::thread;
 
 use fathom_walk::has_address_space;
 
-use crate::store::{Inventory, OptionalColumns};
+use crate::store::Inventory;
 use crate::top::QueryError;
 use crate::top::span::{self, Span};
 use compare::Comparison;
@@ -210,9 +210,9 @@ pub fn unmatched(inventories: &Sides<&Inventory>) -> Result<Sides<Vec<Vec<u8>>>,
     Ok(PairedTrees::read(inventories, None)?.unmatched())
 }
 
-/// Returns the columns that only one of the inventories has.
+/// Returns the compared columns that only one of the inventories has. `ignored` is not compared.
 fn unshared_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
-    let columns = ["attributes"].into_iter().chain(OptionalColumns::NAMES);
+    let columns = ["attributes", "project", "xattrs", "acl"].into_iter();
     columns
         .filter(|column| inventories.old.has_column(column) != inventories.new.has_column(column))
         .collect()

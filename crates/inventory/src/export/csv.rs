@@ -77,10 +77,10 @@ impl CsvFormat {
             write_field(xattrs.unwrap_or_default(), self.guards_formulas, out);
         }
         if self.optional_columns.acl {
-            out.push(b',');
-            let words = [&b"false"[..], b"true"];
-            let acl = optional_values.and_then(|optional_values| optional_values.acl);
-            out.extend_from_slice(acl.map_or(b"", |acl| words[usize::from(acl)]));
+            boolean(optional_values.and_then(|optional_values| optional_values.acl), out);
+        }
+        if self.optional_columns.ignored {
+            boolean(optional_values.and_then(|optional_values| optional_values.ignored), out);
         }
     }
 }
@@ -119,6 +119,11 @@ impl super::EntryFormat for CsvFormat {
         out.extend_from_slice(item.state.map_or("", DirState::word).as_bytes());
         out.extend_from_slice(b"\r\n");
     }
+}
+
+fn boolean(value: Option<bool>, out: &mut Vec<u8>) {
+    let words = [&b","[..], b",false", b",true"];
+    out.extend_from_slice(words[value.map_or(0, |value| 1 + usize::from(value))]);
 }
 
 fn number(value: u64, out: &mut Vec<u8>) {

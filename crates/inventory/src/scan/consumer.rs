@@ -525,7 +525,8 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
         if !optional_columns.is_empty() {
             let project = || fathom_walk::project(root, meta.file_type());
             let optional_values =
-                OptionalValues::read(optional_columns, || fathom_walk::xattr_names(root), project);
+                OptionalValues::read(optional_columns, || fathom_walk::xattr_names(root), project)
+                    .ignored(optional_columns.ignored.then_some(false));
             chunk.push_optional(&optional_values);
             self.record_missing_values(optional_values.failed, (None, Some(path)), path);
         }

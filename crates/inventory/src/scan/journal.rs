@@ -232,7 +232,7 @@ impl Journal {
         // The directory on the stack below this one is finished by the time this one is read again.
         for (frame, below) in stack.iter().zip(1..) {
             if let Some(name) = self.position.name(below) {
-                written_names.entry(frame.id).or_default().0.insert(name.to_vec());
+                written_names.entry(frame.id).or_default().names.insert(name.to_vec());
             }
         }
         for (table, column) in [(Table::Dirs, "parent_id"), (Table::Entries, "dir_id")] {
@@ -245,14 +245,19 @@ impl Journal {
                             continue;
                         };
                         let name = raw.get(row).or(names.get(row)).unwrap_or_default().to_vec();
-                        written.0.insert(name);
+                        written.names.insert(name);
                     }
                     Ok(())
                 })?;
             }
         }
-        let within = &stack[..self.position.reachable_levels()];
-        Ok(within.iter().rev().map(|frame| written_names.remove(&frame.id).unwrap_or_default()).collect())
+        let within = stack[..self.position.reachable_levels()].iter().rev();
+        let written = within.map(|frame| {
+            let values = frame.optional_values.as_ref();
+            let ignored = values.and_then(|values| values.ignored).unwrap_or_default();
+            WrittenNames { ignored, ..written_names.remove(&frame.id).unwrap_or_default() }
+        });
+        Ok(written.collect())
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) use lock::{BUSY, Lock};
 use part_dir::{PartDir, PartState};
 pub(crate) use part_dir::{create_part_dir, part_path, publish};
 pub(crate) use rate_limit::RateLimiter;
-pub use selection::{Exclusions, Selection, SelectionFn};
+pub use selection::{Exclusions, MarkFn, Selection, SelectionFn};
 use visitor::{RowVisitor, WrittenNames};
 
 /// The options in a manifest that say what was excluded, from [`Scan::options`].
@@ -102,7 +102,7 @@ impl Default for Scan {
             rate: None,
             one_file_system: false,
             exclusions: Exclusions::default(),
-            selector: |_| None,
+            selector: |_, _| None,
             optional_columns: OptionalColumns::default(),
             owners: Owners::default(),
             deadline: None,
@@ -358,7 +358,7 @@ fn run_scan(
     let writer = BatchWriter::start(journal.segment_writer(directory.to_owned()));
     let progress = std::cell::Cell::new(Progress::default());
     let rate_limit = scan.rate.map(|rate| Arc::new(RateLimiter::new(rate)));
-    let selection = (scan.selector)(&scan.exclusions);
+    let selection = (scan.selector)(&scan.exclusions, scan.optional_columns.ignored);
     let visitor = RowVisitor {
         written,
         rate_limit: rate_limit.clone(),

@@ -1,4 +1,5 @@
-//! The criteria by which an inventory leaves out entries, and the interface that applies them.
+//! The criteria by which an inventory leaves out entries, or marks them, and the interface that
+//! applies them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,11 +27,15 @@ impl Exclusions {
     }
 }
 
-/// Creates the [`Selection`] for these criteria; `None` if nothing is left out.
-pub type SelectionFn = fn(&Exclusions) -> Option<Arc<dyn Selection>>;
+/// Creates the [`Selection`] for these criteria; `None` if nothing is left out. If the flag is set,
+/// the selection marks what files like `.gitignore` exclude.
+pub type SelectionFn = fn(&Exclusions, bool) -> Option<Arc<dyn Selection>>;
 
-/// Decides which entries are left out, with everything below them. The methods are called on the
-/// workers of the walk.
+/// Returns whether an entry is marked, by its name and whether it is a directory.
+pub type MarkFn<'a> = Box<dyn FnMut(&[u8], bool) -> bool + 'a>;
+
+/// Decides which entries are left out, or marked, with everything below them. The methods are
+/// called on the workers of the walk.
 pub trait Selection: Debug + Send + Sync {
     /// Returns whether `inspect` has to be called for each directory before `select`.
     fn inspects_directories(&self) -> bool {
@@ -46,6 +51,12 @@ pub trait Selection: Debug + Send + Sync {
     fn select(&self, dir: &Node, names: &mut Names);
     /// Returns whether the entry `name`, whose type was unknown in `select`, is left out.
     fn leaves_out(&self, dir: &Node, name: &[u8], is_dir: bool) -> bool;
+    /// Returns a function that decides which entries of `dir`, which has been inspected and is not
+    /// marked itself, are marked as `ignored`; `None` if none is.
+    fn marks<'a>(&'a self, dir: &'a Node) -> Option<MarkFn<'a>> {
+        let _ = dir;
+        None
+    }
     /// Returns messages on problems that were found when the directory was inspected.
     fn warnings(&self, dir: &Node) -> Vec<Vec<u8>> {
         let _ = dir;

@@ -10,7 +10,7 @@ use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reach
 use super::cut::Slice;
 use super::earlier::EarlierDirs;
 use super::rate_limit::RateLimiter;
-use super::selection::Selection;
+use super::selection::{MarkFn, Selection};
 use crate::store::{OptionalColumns, OptionalValues, RowChunk};
 
 /// Converts entries to rows.
@@ -60,12 +60,16 @@ struct EarlierMatch {
 /// another type by now: otherwise a file that replaced a directory would be a second entry of that
 /// name.
 #[derive(Debug, Default)]
-pub(super) struct WrittenNames(pub(super) HashSet<Vec<u8>>);
+pub(super) struct WrittenNames {
+    pub(super) names: HashSet<Vec<u8>>,
+    /// Whether the directory is marked as `ignored`.
+    pub(super) ignored: bool,
+}
 
 impl RowVisitor {
     fn is_written(&self, dir: &Node, entry: &Entry<'_>) -> bool {
         let written = if dir.depth() == 0 { self.written.get(dir.root_index()) } else { None };
-        written.is_some_and(|written| written.0.contains(entry.name.name.to_bytes()))
+        written.is_some_and(|written| written.names.contains(entry.name.name.to_bytes()))
     }
 
     /// Returns the number of `dir` in the earlier inventory, if that may have it.
@@ -97,6 +101,30 @@ impl RowVisitor {
                 .is_some_and(|selection| selection.leaves_out(dir, entry.name.name.to_bytes(), is_dir))
     }
 
+    /// Returns a function that decides which entries of `dir` are marked as `ignored`: all, if it
+    /// is itself. `None` if the scan has no such column.
+    fn marks<'a>(&'a self, dir: &'a Node) -> Option<MarkFn<'a>> {
+        let marks = |selection: &'a Arc<dyn Selection>| {
+            if is_ignored(dir) {
+                return Box::new(|_: &[u8], _| true) as MarkFn<'a>;
+            }
+            selection.marks(dir).unwrap_or_else(|| Box::new(|_, _| false))
+        };
+        self.selection.as_ref().filter(|_| self.optional_columns.ignored).map(marks)
+    }
+
+    /// Returns whether a directory that was reached is marked as `ignored`.
+    fn is_marked(&self, dir: &Node) -> Option<bool> {
+        let name = dir.name().to_bytes();
+        match dir.parent() {
+            Some(parent) => self.marks(parent).map(|mut marks| marks(name, true)),
+            None => {
+                let written = self.written.get(dir.root_index());
+                self.optional_columns.ignored.then(|| written.is_some_and(|written| written.ignored))
+            }
+        }
+    }
+
     fn throttle(&self, entries: usize) {
         if let Some(rate_limit) = &self.rate_limit {
             rate_limit.wait(entries);
@@ -125,16 +153,15 @@ impl Visitor for RowVisitor {
 
     fn reached(&self, dir: Reached<'_>) {
         if !self.optional_columns.is_empty() {
-            dir.node.set_finding(OptionalValues::read(
-                self.optional_columns,
-                || dir.xattr_names(),
-                || dir.project(),
-            ));
+            let values = OptionalValues::read(self.optional_columns, || dir.xattr_names(), || dir.project());
+            dir.node.set_finding(values.ignored(self.is_marked(dir.node)));
         }
     }
 
     fn opened(&self, dir: Opened<'_>) -> usize {
-        self.selection.as_ref().map_or(0, |selection| selection.inspect(&dir))
+        // Rules in a directory that is marked do not matter.
+        let selection = self.selection.as_ref().filter(|_| !is_ignored(dir.node));
+        selection.map_or(0, |selection| selection.inspect(&dir))
     }
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
@@ -156,6 +183,7 @@ impl Visitor for RowVisitor {
             entries.for_each(|entry| emit.descend(&entry));
             return self.throttle(1);
         }
+        let mut columns = ValueReader { columns: self.optional_columns, marks: self.marks(dir) };
         let (mut plain, mut ordered) = (Vec::new(), Vec::new());
         for entry in entries.filter(|entry| !self.is_written(dir, entry) && !self.leaves_out(dir, entry)) {
             if is_order_free(&entry) { &mut plain } else { &mut ordered }.push(entry);
@@ -164,18 +192,18 @@ impl Visitor for RowVisitor {
         // Names with a common beginning are next to each other: they take half the space.
         plain.sort_unstable_by_key(|entry| entry.name.name.to_bytes());
         if !plain.is_empty() {
-            let chunk = chunk(&plain, self.optional_columns);
+            let chunk = chunk(&plain, &mut columns);
             emit.measure(chunk.sums.blocks.saturating_mul(512));
             emit.item(ScanItem::Rows(chunk));
         }
         let is_dir = |entry: &Entry<'_>| entry.file_type() == FileType::Directory;
         for run in ordered.chunk_by(|left, right| is_dir(left) == is_dir(right)) {
             if is_dir(&run[0]) && self.max_depth.is_some_and(|max| self.depth(dir) + 1 >= max) {
-                run.iter().for_each(|entry| emit.item_at(entry, skipped(entry, self.optional_columns)));
+                run.iter().for_each(|entry| emit.item_at(entry, skipped(entry, &mut columns)));
             } else if is_dir(&run[0]) {
                 run.iter().for_each(|entry| emit.descend(entry));
             } else {
-                let chunk = chunk(run, self.optional_columns);
+                let chunk = chunk(run, &mut columns);
                 emit.measure(chunk.sums.blocks.saturating_mul(512));
                 emit.item_at(&run[0], ScanItem::Rows(chunk));
             }
@@ -204,42 +232,51 @@ fn is_order_free(entry: &Entry<'_>) -> bool {
     entry.file_type() != FileType::Directory && !is_linked
 }
 
-fn skipped(dir: &Entry<'_>, optional_columns: OptionalColumns) -> ScanItem {
+fn skipped(dir: &Entry<'_>, columns: &mut ValueReader<'_>) -> ScanItem {
     let name = dir.name.name.to_bytes().to_vec();
     let meta = dir.meta.map_or(Err(Errno::INVAL), |meta| meta.copied());
-    ScanItem::Skipped(Box::new(SkippedDir {
-        name,
-        meta,
-        optional_values: optional_values(dir, optional_columns),
-    }))
+    ScanItem::Skipped(Box::new(SkippedDir { name, meta, optional_values: columns.read(dir) }))
 }
 
-/// Reads the optional columns of an entry whose metadata is known.
-fn optional_values(entry: &Entry<'_>, optional_columns: OptionalColumns) -> Option<OptionalValues<'static>> {
-    if optional_columns.is_empty() {
-        return None;
-    }
-    if !matches!(entry.meta, Some(Ok(_))) {
-        return Some(OptionalValues::default());
-    }
-    point("asking");
-    Some(OptionalValues::read(optional_columns, || entry.xattr_names(), || entry.project()))
+/// Returns whether a directory that was reached is marked as `ignored`.
+fn is_ignored(dir: &Node) -> bool {
+    dir.finding::<OptionalValues<'static>>().and_then(|values| values.ignored).unwrap_or_default()
 }
 
-fn chunk(files: &[Entry<'_>], optional_columns: OptionalColumns) -> Box<RowChunk> {
+/// Reads the optional columns of the entries of a directory.
+struct ValueReader<'a> {
+    columns: OptionalColumns,
+    marks: Option<MarkFn<'a>>,
+}
+
+impl ValueReader<'_> {
+    fn read(&mut self, entry: &Entry<'_>) -> Option<OptionalValues<'static>> {
+        if self.columns.is_empty() {
+            return None;
+        }
+        let mut values = OptionalValues::default();
+        if matches!(entry.meta, Some(Ok(_))) {
+            point("asking");
+            values = OptionalValues::read(self.columns, || entry.xattr_names(), || entry.project());
+        }
+        let is_dir = entry.file_type() == FileType::Directory;
+        let ignored = self.marks.as_mut().map(|marks| marks(entry.name.name.to_bytes(), is_dir));
+        Some(values.ignored(ignored))
+    }
+}
+
+fn chunk(files: &[Entry<'_>], columns: &mut ValueReader<'_>) -> Box<RowChunk> {
     let mut chunk = Box::<RowChunk>::default();
     chunk.reserve(files.len());
-    files.iter().for_each(|entry| add(&mut chunk, entry, optional_columns));
+    files.iter().for_each(|entry| add(&mut chunk, entry, columns));
     chunk
 }
 
-fn add(chunk: &mut RowChunk, entry: &Entry<'_>, optional_columns: OptionalColumns) {
+fn add(chunk: &mut RowChunk, entry: &Entry<'_>, columns: &mut ValueReader<'_>) {
     let file_type = entry.file_type();
     let link = if file_type == FileType::Symlink { entry.read_link().ok() } else { None };
     let link = link.as_deref().map_or(&b""[..], |link| link.to_bytes());
     let meta = entry.meta.unwrap_or(Err(Errno::INVAL));
     chunk.push(entry.name.name.to_bytes(), file_type, meta, link);
-    optional_values(entry, optional_columns)
-        .iter()
-        .for_each(|optional_values| chunk.push_optional(optional_values));
+    columns.read(entry).iter().for_each(|optional_values| chunk.push_optional(optional_values));
 }

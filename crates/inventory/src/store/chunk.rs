@@ -192,6 +192,7 @@ struct OptionalRow {
     project: Option<u32>,
     xattrs_len: Option<u32>,
     acl: Option<bool>,
+    ignored: Option<bool>,
     failed: OptionalErrors,
 }
 
@@ -221,13 +222,13 @@ impl RowChunk {
     /// Adds the optional columns of the entry that was pushed last. They have to be added for every
     /// entry of a chunk or for none.
     pub(crate) fn push_optional(&mut self, optional_values: &OptionalValues<'_>) {
-        let OptionalValues { project, acl, failed, .. } = *optional_values;
+        let OptionalValues { project, acl, ignored, failed, .. } = *optional_values;
         // The kernel limits a list of names to 64 KiB. A byte takes up to four in the text form.
         let xattrs_len = optional_values.xattrs.as_deref().and_then(|xattrs| xattrs.len().try_into().ok());
         if let (Some(xattrs), Some(_)) = (&optional_values.xattrs, xattrs_len) {
             self.text.extend_from_slice(xattrs.as_bytes());
         }
-        self.optional.push(OptionalRow { project, xattrs_len, acl, failed });
+        self.optional.push(OptionalRow { project, xattrs_len, acl, ignored, failed });
     }
 
     /// Adds `row` and returns true, unless the name or the link is too long.
@@ -298,6 +299,7 @@ impl RowChunk {
                     project: optional.project,
                     xattrs,
                     acl: optional.acl,
+                    ignored: optional.ignored,
                     failed: optional.failed,
                 }
             });
@@ -335,7 +337,7 @@ mod tests {
                 failed: OptionalErrors { project: 5, xattrs: 0 },
                 ..OptionalValues::default()
             },
-            OptionalValues { xattrs: Some("".into()), ..OptionalValues::default() },
+            OptionalValues { xattrs: Some("".into()), ignored: Some(true), ..OptionalValues::default() },
         ];
         for (name, optional_values) in [b"a", b"b", b"c"].into_iter().zip(&optional_values) {
             chunk.push(name, FileType::Symlink, Ok(&Meta::default()), b"to");

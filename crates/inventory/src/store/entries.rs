@@ -67,9 +67,10 @@ pub(crate) struct MetaBuffer {
     project: Int32Buffer,
     xattrs: TextBuffer,
     acl: BoolBuffer,
+    ignored: BoolBuffer,
 }
 
-pub(crate) const META_COLUMNS: usize = 19;
+pub(crate) const META_COLUMNS: usize = 20;
 
 /// The columns of [`MetaBuffer`], in their order.
 pub(crate) const META: [ColumnSpec; META_COLUMNS] = [
@@ -92,6 +93,7 @@ pub(crate) const META: [ColumnSpec; META_COLUMNS] = [
     ColumnSpec::new("project", ColumnKind::Uint32, ColumnEncoding::Dictionary).optional(),
     ColumnSpec::new("xattrs", ColumnKind::Text, ColumnEncoding::Dictionary).optional(),
     ColumnSpec::new("acl", ColumnKind::Bool, ColumnEncoding::Dictionary).optional(),
+    ColumnSpec::new("ignored", ColumnKind::Bool, ColumnEncoding::Dictionary).optional(),
 ];
 
 impl MetaBuffer {
@@ -117,6 +119,7 @@ impl MetaBuffer {
         self.xattrs
             .push_option(optional_values.and_then(|values| values.xattrs.as_deref()).map(str::as_bytes));
         self.acl.push_option(optional_values.and_then(|values| values.acl));
+        self.ignored.push_option(optional_values.and_then(|values| values.ignored));
     }
 
     pub(crate) fn buffers(&mut self) -> Vec<&mut dyn ColumnBuffer> {
@@ -136,11 +139,12 @@ impl MetaBuffer {
             project,
             xattrs,
             acl,
+            ignored,
         } = self;
         let mut buffers: Vec<&mut dyn ColumnBuffer> = vec![dev, ino, mode, uid, gid, nlink, size, blocks];
         buffers.extend(micros.iter_mut().map(|column| column as &mut dyn ColumnBuffer));
         buffers.extend(nanos.iter_mut().map(|column| column as &mut dyn ColumnBuffer));
-        buffers.extend([btime as &mut dyn ColumnBuffer, attributes, project, xattrs, acl]);
+        buffers.extend([btime as &mut dyn ColumnBuffer, attributes, project, xattrs, acl, ignored]);
         buffers
     }
 }

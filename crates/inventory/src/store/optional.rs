@@ -1,5 +1,5 @@
-//! The optional columns, each of which takes a system call of its own for every entry. Owns their
-//! names and values, and the text form of a list of extended attributes.
+//! The optional columns: each takes a system call of its own for every entry, or files of rules.
+//! Owns their names and values, and the text form of a list of extended attributes.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -26,11 +26,13 @@ pub struct OptionalColumns {
     pub xattrs: bool,
     /// `acl`: whether the inode has an access control list.
     pub acl: bool,
+    /// `ignored`: whether files like `.gitignore` exclude the entry, or a directory above it.
+    pub ignored: bool,
 }
 
 impl OptionalColumns {
     /// The names of all optional columns.
-    pub const NAMES: [&str; 3] = ["project", "xattrs", "acl"];
+    pub const NAMES: [&str; 4] = ["project", "xattrs", "acl", "ignored"];
 
     /// Returns whether the set is empty.
     #[must_use]
@@ -45,6 +47,7 @@ impl OptionalColumns {
             project: self.project || other.project,
             xattrs: self.xattrs || other.xattrs,
             acl: self.acl || other.acl,
+            ignored: self.ignored || other.ignored,
         }
     }
 
@@ -66,7 +69,7 @@ impl OptionalColumns {
     }
 
     fn names(self) -> impl Iterator<Item = &'static str> {
-        let wanted = [self.project, self.xattrs, self.acl];
+        let wanted = [self.project, self.xattrs, self.acl, self.ignored];
         Self::NAMES.into_iter().zip(wanted).filter(|(_, is_wanted)| *is_wanted).map(|(name, _)| name)
     }
 }
@@ -97,6 +100,7 @@ impl FromStr for OptionalColumns {
                 "project" => all.project = true,
                 "xattrs" => all.xattrs = true,
                 "acl" => all.acl = true,
+                "ignored" => all.ignored = true,
                 _ => return Err(UnknownColumn(name.to_owned())),
             }
         }
@@ -118,13 +122,15 @@ impl TryFrom<String> for OptionalColumns {
     }
 }
 
-/// The values of the optional columns of an inode.
+/// The values of the optional columns of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionalValues<'a> {
     pub(crate) project: Option<u32>,
     /// The text form that [`names_text`] writes.
     pub(crate) xattrs: Option<Cow<'a, str>>,
     pub(crate) acl: Option<bool>,
+    #[serde(default)]
+    pub(crate) ignored: Option<bool>,
     pub(crate) failed: OptionalErrors,
 }
 
@@ -150,13 +156,19 @@ impl OptionalErrors {
 
 impl OptionalValues<'_> {
     pub(crate) fn into_owned(self) -> OptionalValues<'static> {
-        let xattrs = self.xattrs.map(|text| Cow::Owned(text.into_owned()));
-        OptionalValues { project: self.project, xattrs, acl: self.acl, failed: self.failed }
+        let Self { project, xattrs, acl, ignored, failed } = self;
+        let xattrs = xattrs.map(|text| Cow::Owned(text.into_owned()));
+        OptionalValues { project, xattrs, acl, ignored, failed }
+    }
+
+    /// Returns the values with another one of `ignored`.
+    pub(crate) fn ignored(self, ignored: Option<bool>) -> Self {
+        Self { ignored, ..self }
     }
 }
 
 impl OptionalValues<'static> {
-    /// Reads the values of the columns in `columns`.
+    /// Reads the values of those columns in `columns` that the inode has.
     pub(crate) fn read(
         columns: OptionalColumns,
         xattrs: impl FnOnce() -> Result<Option<Vec<u8>>, Errno>,
@@ -235,7 +247,7 @@ mod tests {
     #[test]
     fn sets_have_a_text() {
         let columns = |text: &str| text.parse::<OptionalColumns>();
-        for text in ["", "project", "xattrs,acl", "project,xattrs,acl"] {
+        for text in ["", "project", "xattrs,acl", "project,xattrs,acl", "acl,ignored"] {
             assert_eq!(columns(text).unwrap().to_string(), text);
         }
         assert_eq!(columns("acl,xattrs,acl").unwrap().to_string(), "xattrs,acl");

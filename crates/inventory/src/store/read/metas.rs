@@ -24,9 +24,38 @@ pub(crate) struct MetaColumns {
     nanos: [Option<NumberColumn>; 3],
     btime: Option<NumberColumn>,
     attributes: Option<TextColumn>,
-    /// Project, names of extended attributes, and presence of an access control list, if the file
-    /// has any of these columns.
-    optional: Option<(NumberColumn, TextColumn, NumberColumn)>,
+    /// The optional columns, if the file has any of them.
+    optional: Option<OptionalReader>,
+}
+
+/// The optional columns of a row group. One that the file lacks has no values.
+struct OptionalReader {
+    project: NumberColumn,
+    xattrs: TextColumn,
+    acl: NumberColumn,
+    ignored: NumberColumn,
+}
+
+impl OptionalReader {
+    fn read(group: &RowGroup<'_>) -> Result<Self> {
+        Ok(Self {
+            project: group.numbers("project")?,
+            xattrs: group.texts("xattrs")?,
+            acl: group.numbers("acl")?,
+            ignored: group.numbers("ignored")?,
+        })
+    }
+
+    fn values(&self, row: usize) -> OptionalValues<'_> {
+        let xattrs = self.xattrs.get(row).and_then(|text| std::str::from_utf8(text).ok());
+        OptionalValues {
+            project: self.project.get(row).map(|project| project as u32),
+            xattrs: xattrs.map(Cow::Borrowed),
+            acl: self.acl.get(row).map(|acl| acl == 1),
+            ignored: self.ignored.get(row).map(|ignored| ignored == 1),
+            ..OptionalValues::default()
+        }
+    }
 }
 
 impl MetaColumns {
@@ -52,7 +81,7 @@ impl MetaColumns {
         }
         let is_needed = |name: &&str| needs(name) && group.has_column(name);
         if self.optional.is_none() && OptionalColumns::NAMES.iter().any(is_needed) {
-            self.optional = Some((group.numbers("project")?, group.texts("xattrs")?, group.numbers("acl")?));
+            self.optional = Some(OptionalReader::read(group)?);
         }
         Ok(())
     }
@@ -60,13 +89,7 @@ impl MetaColumns {
     /// Returns the values of the optional columns of a row; `None` if the file has no optional
     /// column.
     pub(crate) fn optional_values(&self, row: usize) -> Option<OptionalValues<'_>> {
-        let (project, xattrs, acl) = self.optional.as_ref()?;
-        Some(OptionalValues {
-            project: project.get(row).map(|project| project as u32),
-            xattrs: xattrs.get(row).and_then(|text| std::str::from_utf8(text).ok()).map(Cow::Borrowed),
-            acl: acl.get(row).map(|acl| acl == 1),
-            ..OptionalValues::default()
-        })
+        self.optional.as_ref().map(|columns| columns.values(row))
     }
 
     /// Returns the columns in which a row with metadata has no value. All columns must have been

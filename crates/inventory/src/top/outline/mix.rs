@@ -21,12 +21,16 @@ pub struct EntryMix {
     pub age: Option<usize>,
     /// The owner.
     pub uid: Option<u32>,
+    /// Whether files like `.gitignore` exclude it.
+    pub ignored: Option<bool>,
 }
 
 /// The bytes of the entries without a node, by node and property.
 pub(super) struct MixTable {
     kinds: Vec<[u64; KINDS_MAX]>,
     ages: Vec<[u64; AGE_GROUPS]>,
+    /// Of what is not ignored, and of what is.
+    ignored: Vec<[u64; 2]>,
     owners: HashMap<(usize, u32), u64>,
 }
 
@@ -35,6 +39,7 @@ impl MixTable {
         Self {
             kinds: vec![[0; KINDS_MAX]; nodes],
             ages: vec![[0; AGE_GROUPS]; nodes],
+            ignored: vec![[0; 2]; nodes],
             owners: HashMap::new(),
         }
     }
@@ -50,6 +55,7 @@ impl MixTable {
         };
         count(&mut self.kinds[node], mix.kind.map(usize::from));
         count(&mut self.ages[node], mix.age);
+        count(&mut self.ignored[node], mix.ignored.map(usize::from));
         if let Some(uid) = mix.uid {
             count_in(&mut self.owners, (node, uid), bytes);
         }
@@ -79,7 +85,8 @@ impl MixTable {
         }
         for (at, node) in nodes.iter_mut().enumerate().filter(|(_, node)| node.state.is_some()) {
             let kind = most(&self.kinds[at]).and_then(|kind| u8::try_from(kind).ok());
-            node.mix = EntryMix { kind, age: most(&self.ages[at]), uid: owners[at].1 };
+            let ignored = most(&self.ignored[at]).map(|at| at == 1);
+            node.mix = EntryMix { kind, age: most(&self.ages[at]), uid: owners[at].1, ignored };
         }
     }
 
@@ -87,9 +94,10 @@ impl MixTable {
     fn merge(&mut self, homes: &[Option<usize>], kept: usize) {
         for (at, home) in homes.iter().enumerate().skip(kept) {
             if let Some(home) = *home {
-                let (kinds, ages) = (self.kinds[at], self.ages[at]);
+                let (kinds, ages, ignored) = (self.kinds[at], self.ages[at], self.ignored[at]);
                 add_all(&mut self.kinds[home], &kinds);
                 add_all(&mut self.ages[home], &ages);
+                add_all(&mut self.ignored[home], &ignored);
             }
         }
         for ((node, uid), bytes) in std::mem::take(&mut self.owners) {
@@ -132,7 +140,10 @@ mod tests {
 
     #[test]
     fn cut_nodes_count_for_the_directory_above_them() {
-        let mix = |kind, age, uid| EntryMix { kind: Some(kind), age: Some(age), uid: Some(uid) };
+        let mix = |kind, age, uid| {
+            let ignored = Some(age == 2);
+            EntryMix { kind: Some(kind), age: Some(age), uid: Some(uid), ignored }
+        };
         let none = EntryMix::default();
         // Directory 0 has the directories 1 and 2, and 2 has the file 3. The last two are cut.
         let mut nodes = vec![node(None, true, none, 900), node(Some(0), true, none, 100)];
@@ -142,7 +153,7 @@ mod tests {
         mixes.add(2, &mix(4, 2, 1), 20);
         mixes.add(2, &mix(1, 2, 1), 5);
         mixes.set(&mut nodes, &cut);
-        // By kind: 5 has 60 and 1 has 55. By owner: 1 has 75 and 7 has 60.
+        // By kind: 5 has 60 and 1 has 55. By owner: 1 has 75 and 7 has 60. 25 are ignored.
         assert_eq!(nodes[0].mix, mix(5, 1, 1));
         assert_eq!(nodes[1].mix, none);
     }

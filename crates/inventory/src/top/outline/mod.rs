@@ -68,6 +68,9 @@ pub struct Outline {
     pub nodes: Vec<OutlineNode>,
     /// The sum of all entries.
     pub total: UsageSum,
+    /// The sum of the entries that are not directories and that files like `.gitignore` exclude;
+    /// `None` if the inventory does not tell.
+    pub ignored: Option<UsageSum>,
 }
 
 /// Reads the outline of an inventory.
@@ -103,7 +106,8 @@ pub fn outline(inventory: &Inventory, options: &OutlineOptions<'_>) -> Result<Ou
     let mut builder = OutlineBuilder::new(selection, options);
     inventory.each(Table::Dirs, |group| builder.name_dirs(group))?;
     builder.name_files(inventory, &scope)?;
-    Ok(Outline { nodes: builder.finish(), total })
+    let ignored = inventory.has_column("ignored").then_some(builder.ignored);
+    Ok(Outline { nodes: builder.finish(), total, ignored })
 }
 
 /// Nodes whose names are being read.
@@ -116,6 +120,8 @@ struct OutlineBuilder<'a> {
     /// The rows of `entries` that are nodes, in their order, each with its node.
     files: Vec<(usize, usize)>,
     mixes: MixTable,
+    /// The sum of the files that are ignored.
+    ignored: UsageSum,
 }
 
 impl<'a> OutlineBuilder<'a> {
@@ -130,7 +136,7 @@ impl<'a> OutlineBuilder<'a> {
         files.sort_unstable();
         let nodes: Vec<_> = selection.nodes.iter().map(|node| unnamed(&selection, node)).collect();
         let mixes = MixTable::new(nodes.len());
-        Self { options, selection, nodes, dirs, files, mixes }
+        Self { options, selection, nodes, dirs, files, mixes, ignored: UsageSum::default() }
     }
 
     fn name_dirs(&mut self, group: &RowGroup<'_>) -> parquet::errors::Result<()> {
@@ -160,6 +166,9 @@ impl<'a> OutlineBuilder<'a> {
             let columns = FileColumns::read(group)?;
             for (row, sum) in rows {
                 let mix = columns.mix(row, self.options);
+                if mix.ignored == Some(true) {
+                    self.ignored.add(&sum);
+                }
                 if let Some((_, at)) = self.files.get(next).filter(|(at, _)| *at == start + row) {
                     let node = &mut self.nodes[*at];
                     (node.name, node.mtime, node.mix) = (columns.name(row), columns.mtimes.get(row), mix);
@@ -204,6 +213,7 @@ struct FileColumns {
     extensions: TextColumn,
     mtimes: NumberColumn,
     uids: NumberColumn,
+    ignored: NumberColumn,
 }
 
 impl FileColumns {
@@ -214,6 +224,7 @@ impl FileColumns {
             extensions: group.texts("ext")?,
             mtimes: group.numbers("mtime")?,
             uids: group.numbers("uid")?,
+            ignored: group.numbers("ignored")?,
         })
     }
 
@@ -227,6 +238,7 @@ impl FileColumns {
             kind: Some((options.kind)(self.extensions.get(row))),
             age: self.mtimes.get(row).map(|mtime| age_group(mtime, options.now)),
             uid: self.uids.get(row).and_then(|uid| u32::try_from(uid).ok()),
+            ignored: self.ignored.get(row).map(|ignored| ignored == 1),
         }
     }
 }
