@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use fathom_inventory::history::have_same_trees;
 use fathom_inventory::store::{Inventory, Manifest};
 use fathom_inventory::top::outline::ListingCursor;
 use fathom_report::{ReportOptions, directory, policy, report};
@@ -134,14 +135,17 @@ impl InventoryStore {
         let now = SystemTime::now();
         // The times are read before the files: a later change has a later time.
         let before = stamp(root);
-        let found = newest_first(root).into_iter().find_map(|path| {
+        let mut paths = newest_first(root).into_iter();
+        let found = paths.find_map(|path| {
             let inventory = Inventory::open(&path).ok()?;
             Some((id(&path, inventory.manifest()), path, inventory))
         });
         if let Some((id, path, inventory)) = found
             && self.shown.as_ref().is_none_or(|shown| shown.id != id)
         {
-            self.shown = Some(Arc::new(ShownInventory { id, path, inventory, page: Mutex::default() }));
+            let earlier = earlier(&inventory, paths);
+            let shown = ShownInventory { id, path, inventory, earlier, page: Mutex::default() };
+            self.shown = Some(Arc::new(shown));
         }
         let [_, manifest] = self.stamps(root);
         let stamps = [before, manifest];
@@ -172,6 +176,14 @@ fn newest_first(root: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
+/// Returns the newest inventory in `older` that has the same trees and can be opened.
+fn earlier(inventory: &Inventory, mut older: impl Iterator<Item = PathBuf>) -> Option<Inventory> {
+    older.find_map(|path| {
+        let manifest = Manifest::read(&path).ok()?;
+        have_same_trees(&manifest, inventory.manifest()).then(|| Inventory::open(&path).ok()).flatten()
+    })
+}
+
 /// Returns a name of an inventory that another one does not have.
 fn id(path: &Path, manifest: &Manifest) -> String {
     let mut hasher = DefaultHasher::new();
@@ -185,6 +197,8 @@ struct ShownInventory {
     id: String,
     path: PathBuf,
     inventory: Inventory,
+    /// The inventory of the same trees before it, for the growth since then.
+    earlier: Option<Inventory>,
     /// The page, or why there is none: a damaged inventory is not read again for each request.
     page: Mutex<Option<Result<String, String>>>,
 }
@@ -195,7 +209,12 @@ impl ShownInventory {
         let mut page = lock(&self.page);
         let made = page.get_or_insert_with(|| {
             let options = ReportOptions { since: None, now: now_us(), fetches: Some(&self.id) };
-            report(&self.inventory, &options).map_err(|error| error.to_string())
+            let earlier = self.earlier.as_ref();
+            let grown = earlier
+                .map(|since| report(&self.inventory, &ReportOptions { since: Some(since), ..options }));
+            // The earlier inventory may be damaged, or removed by now.
+            let page = grown.and_then(Result::ok).map_or_else(|| report(&self.inventory, &options), Ok);
+            page.map_err(|error| error.to_string())
         });
         let body = made.clone().map_err(GenerateError::Failed)?;
         // A page itself cannot say who may frame it.

@@ -90,6 +90,27 @@ fn the_page_is_that_of_the_newest_inventory() {
 }
 
 #[test]
+fn growth_is_that_since_the_inventory_before() {
+    let home = inventory(&[("a/f", 5000)]);
+    let (server, alone) = (home.serve("--explore"), home.serve("--explore"));
+    assert_eq!(page(&server)["growth"], Value::Null, "there is none before");
+    fs::write(home.at("tree/a/more"), vec![b'x'; 70_000]).unwrap();
+    // The inventory in between has other trees, so it tells no growth.
+    let mut other = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    other.args(["scan", "-o", "www/other.inv", "tree/a"]).current_dir(home.at(""));
+    assert_eq!(finish(&mut other).0, Some(0));
+    scan(&home, "second.inv");
+    let until_shown = |server: &Server| {
+        until("the newest is shown", || Some(page(server)).filter(|data| data["total"][2] == 4))
+    };
+    let grown = until_shown(&server)["growth"].clone();
+    assert_eq!(grown["total"][1], 70_000, "{grown}");
+    // Without a whole one before, the page has no growth.
+    fs::remove_file(home.at("www/first.inv/dirs-00000.parquet")).unwrap();
+    assert_eq!(until_shown(&alone)["growth"], Value::Null);
+}
+
+#[test]
 fn nothing_else_is_served() {
     let home = inventory(&[("a/f", 5000)]);
     let server = home.serve("--explore --listing --archive");

@@ -50,8 +50,9 @@ pub fn baseline<'a>(
 /// its end, and had the same roots, host, exclusions and optional columns.
 #[must_use]
 pub fn earlier<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Option<&'a Snapshot> {
-    // Such a scan cannot tell what an option leaves out from what has changed.
-    if scan.exclusions.ignores_vcs || scan.exclusions.max_depth.is_some() {
+    // Such a scan cannot tell what an option leaves out, or marks, from what has changed.
+    let ignores = scan.exclusions.ignores_vcs || scan.optional_columns.ignored;
+    if ignores || scan.exclusions.max_depth.is_some() {
         return None;
     }
     let key = TreesKey::of_scan(scan);
@@ -85,6 +86,29 @@ pub fn unfinished<'a>(snapshots: &'a [Snapshot], roots: &[CString], is_full: boo
         let mut empty = resumable.filter(|snapshot| !has_journal(&snapshot.path));
         empty.next().filter(|_| !roots.is_empty())
     })
+}
+
+/// Returns whether two inventories have the same machine, roots and exclusions, so that one tells
+/// what has grown since the other.
+///
+/// ```
+/// use fathom_inventory::history::have_same_trees;
+/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_inventory::store::Manifest;
+///
+/// # let temp = tempfile::tempdir()?;
+/// let mut made = Vec::new();
+/// for (name, root) in [("one", c"src"), ("two", c"src"), ("other", c"tests")] {
+///     let out = temp.path().join(name);
+///     scan(&Scan { roots: vec![root.into()], ..Scan::default() }, &out, &mut ())?;
+///     made.push(Manifest::read(&out)?);
+/// }
+/// assert!(have_same_trees(&made[0], &made[1]) && !have_same_trees(&made[0], &made[2]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn have_same_trees(one: &Manifest, other: &Manifest) -> bool {
+    TreesKey::of(one) == TreesKey::of(other)
 }
 
 /// The identity of the trees of an inventory: the machine, the paths of the roots, and the options

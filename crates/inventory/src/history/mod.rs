@@ -17,7 +17,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Baseline, baseline, earlier, newest, unfinished};
+pub use choose::{Baseline, baseline, earlier, have_same_trees, newest, unfinished};
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
 pub use prune::{PrunePlan, plan, remove, remove_leftovers};
 pub use retention::Retention;
