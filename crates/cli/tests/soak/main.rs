@@ -9,7 +9,7 @@
 mod client;
 mod content;
 mod files;
-#[path = "../serve/server.rs"]
+#[path = "../cli/serve/server.rs"]
 mod server;
 
 use std::sync::Arc;

@@ -1,0 +1,16 @@
+//! `fathom serve` as a process: started, stopped by signals, and used by curl, wget, Python, a
+//! browser, h2load, openssl and slowhttptest, which `tools/setup-test.sh` installs.
+
+mod browser;
+mod curl;
+mod explore;
+mod inherited;
+mod load;
+mod logs;
+mod mirror;
+mod panics;
+mod python;
+mod server;
+mod signals;
+mod start;
+mod tls;
