@@ -23,10 +23,12 @@ step() {
   local name=$1 start=$SECONDS status cpu TIMEFORMAT='%U %S'
   shift
   printf '\n== %s: %s\n' "$name" "$*"
-  {
-    time timeout -k 10 "${STEP_SECONDS:-2400}" "$@" 2>&1 | tee "$logs/$name.log"
-    status=${PIPESTATUS[0]}
-  } 2>"$logs/$name.cpu"
+  # In a shell of its own, which does not count the lane beside it.
+  (
+    time timeout -k 10 "${STEP_SECONDS:-3600}" "$@" 2>&1 | tee "$logs/$name.log"
+    exit "${PIPESTATUS[0]}"
+  ) 2>"$logs/$name.cpu"
+  status=$?
   cpu=$(awk '{ print int($1 + $2) }' "$logs/$name.cpu")
   # The last line of the output may lack its line end.
   printf '\nstep %s %s\n' "$name" "$status" >>"$logs/$name.log"
