@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::report::{data, last_three, objects, page, sums};
 use crate::support::commands::stdout_of;
-use crate::support::{Tree, skip};
+use crate::support::{Tree, selenium_python};
 
 /// Names of directories, and how the page shows them.
 const NAMES: [(&[u8], &str); 16] = [
@@ -41,18 +41,6 @@ fn shown(place: usize) -> String {
 
 fn directory(place: usize) -> Vec<u8> {
     [b"s/", NAMES[place].0].concat()
-}
-
-/// Returns the Python interpreter with Selenium; `None` if it or the browser is not installed.
-fn python() -> Option<PathBuf> {
-    let env = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env");
-    let python = env.join("bin/python3");
-    let needed = [&python, Path::new("/usr/bin/chromium"), Path::new("/usr/bin/chromedriver")];
-    let missing = needed.into_iter().find(|path| !path.exists());
-    if let Some(missing) = missing {
-        skip(format_args!("needs {}: tools/setup-test.sh", missing.display()));
-    }
-    missing.is_none().then_some(python)
 }
 
 /// Returns a tree of directories with hostile names, the largest first, each with three files. One
@@ -93,7 +81,7 @@ struct Observed {
 fn observed() -> Option<&'static Observed> {
     static OBSERVED: OnceLock<Option<Observed>> = OnceLock::new();
     let observed = OBSERVED.get_or_init(|| {
-        let python = python()?;
+        let python = selenium_python()?;
         let (hostile, grown) = (hostile(), grown());
         stdout_of(&hostile, &["report", "-o", "page.html", "i"]);
         stdout_of(&grown, &["report", "-o", "page.html", "--since", "old", "i"]);
@@ -107,7 +95,7 @@ fn observed() -> Option<&'static Observed> {
         Some(Observed { report: serde_json::from_slice(&output.stdout).unwrap(), hostile })
     });
     if observed.is_none() {
-        python();
+        selenium_python();
     }
     observed.as_ref()
 }

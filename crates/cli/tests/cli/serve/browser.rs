@@ -3,14 +3,14 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
 use crate::serve::server::{ServeDirectory, bytes, finish, script, until};
-use crate::support::skip;
+use crate::support::selenium_python;
 
 const NAMES: [&str; 8] = [
     "<script>alert(1)<",
@@ -25,18 +25,6 @@ const NAMES: [&str; 8] = [
 /// Bytes per second of the recording: two channels of 16 bits at 44,100 Hz.
 const BYTES_PER_SECOND: u32 = 44_100 * 4;
 const SECONDS: u32 = 600;
-
-/// Returns the Python interpreter with Selenium; `None` if it or the browser is not installed.
-pub(crate) fn python() -> Option<PathBuf> {
-    let env = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env");
-    let python = env.join("bin/python3");
-    let needed = [&python, Path::new("/usr/bin/chromium"), Path::new("/usr/bin/chromedriver")];
-    let missing = needed.into_iter().find(|path| !path.exists());
-    if let Some(missing) = missing {
-        skip(format_args!("needs {}: tools/setup-test.sh", missing.display()));
-    }
-    missing.is_none().then_some(python)
-}
 
 /// Writes a recording of silence, as a sparse file.
 fn record(path: &Path) {
@@ -94,7 +82,7 @@ fn program() -> ServeDirectory {
 fn report() -> Option<&'static Value> {
     static REPORT: OnceLock<Option<Value>> = OnceLock::new();
     let report = REPORT.get_or_init(|| {
-        let python = python()?;
+        let python = selenium_python()?;
         let (listing, program) = (listing(), program());
         let (listed, routed) =
             (listing.serve("--listing"), program.serve("--spa --security-headers --access-log=log"));
@@ -116,7 +104,7 @@ fn report() -> Option<&'static Value> {
         Some(report)
     });
     if report.is_none() {
-        python();
+        selenium_python();
     }
     report.as_ref()
 }

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::serve::browser::python;
 use crate::serve::curl::USER;
 use crate::serve::server::{ServeDirectory, Server, finish, script, until};
+use crate::support::selenium_python;
 
 /// Scans `tree` into the directory of inventories `www`.
 fn scan(home: &ServeDirectory, name: &str) {
@@ -274,7 +274,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn chromium_fetches_a_directory_that_the_page_leaves_out() {
-    let Some(python) = python() else { return };
+    let Some(python) = selenium_python() else { return };
     let home = ServeDirectory::new();
     // The large files take the nodes, so the page has neither the names in `small` nor that of it.
     for number in 0..20_500 {

@@ -13,6 +13,7 @@ pub(crate) mod release;
 pub(crate) mod tree;
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
@@ -30,6 +31,18 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
         skip(format_args!("signal {signal} is ignored here, and so by all that is started"));
     }
     is_ignored
+}
+
+/// Returns the Python interpreter with Selenium; `None` if it or the browser is not installed.
+pub(crate) fn selenium_python() -> Option<PathBuf> {
+    let env = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env");
+    let python = env.join("bin/python3");
+    let needed = [&python, Path::new("/usr/bin/chromium"), Path::new("/usr/bin/chromedriver")];
+    let missing = needed.into_iter().find(|path| !path.exists());
+    if let Some(missing) = missing {
+        skip(format_args!("needs {}: tools/setup-test.sh", missing.display()));
+    }
+    missing.is_none().then_some(python)
 }
 
 /// Prints once why the running test cannot run on this machine. `make test` counts such tests as

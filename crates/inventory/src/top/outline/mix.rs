@@ -29,7 +29,7 @@ pub struct EntryMix {
 pub(super) struct MixTable {
     kinds: Vec<[u64; KINDS_MAX]>,
     ages: Vec<[u64; AGE_GROUPS]>,
-    /// Of what is not ignored, and of what is.
+    /// Bytes that are not ignored, and bytes that are.
     ignored: Vec<[u64; 2]>,
     owners: HashMap<(usize, u32), u64>,
 }
