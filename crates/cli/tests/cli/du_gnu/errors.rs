@@ -319,6 +319,7 @@ fn a_tree_that_changes_is_no_more_than_reported() {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| come_and_go(&tree, &stop));
+        let _stop = StopOnDrop(&stop);
         for &program in [Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed()) {
             for _ in 0..6 {
                 let outcome = du(&tree, "-a d still").run(program);
@@ -326,14 +327,19 @@ fn a_tree_that_changes_is_no_more_than_reported() {
                 let strange: Vec<&str> = err.lines().filter(|line| !is_known(line)).collect();
                 let ended = matches!(outcome.end, ProgramEnd::Status(0 | 1))
                     && outcome.out().ends_with("\tstill/x\n8\tstill\n");
-                if !ended || !strange.is_empty() {
-                    stop.store(true, Ordering::Relaxed);
-                    panic!("{program:?}: {strange:?}\n{outcome:?}");
-                }
+                assert!(ended && strange.is_empty(), "{program:?}: {strange:?}\n{outcome:?}");
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// Ends the other thread of a scope, which waits for it, also if this one panics.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// GNU du names no cause of this error only if it follows the link.
