@@ -4,7 +4,9 @@
 //! instructions that trap in a virtual machine. The programs need no loader at run time: names of
 //! owners are read from /etc/passwd, not through modules of the C library.
 //!
-//! The programs stay position-independent. `FATHOM_LINK=dynamic` links dynamically, for packagers.
+//! The programs of users stay position-independent. The debug build of `fathom` does not: tests
+//! start it thousands of times, and relocations are half of its start, as it has 270 pages of
+//! pointers to functions. `FATHOM_LINK=dynamic` links dynamically, for packagers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,6 +52,10 @@ fn link_statically(dir: &Path) {
     }
     println!("cargo::rustc-link-arg-bins=-L{}", dir.display());
     println!("cargo::rustc-link-arg-bins=-static-pie");
+    if env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
+        println!("cargo::rustc-link-arg-bin=fathom=-static");
+        println!("cargo::rustc-link-arg-bin=fathom=-no-pie");
+    }
     if glibc_minor().is_some_and(|minor| minor >= PACKED_RELOCATIONS_MINOR) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
