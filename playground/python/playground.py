@@ -5,11 +5,13 @@
 A worker is a thread with its own partition of the file. A slot holds one block and its buffer.
 System calls need one slot; rings and pools have --depth slots, and a block starts only when a slot
 is free. The workers that walk a tree share a queue of directories.
+
+Modules of pools and of event loops are imported by the methods that use them, before the clock starts: importing them
+takes longer than the interpreter and the other modules do.
 """
 
 import argparse
 import array
-import asyncio
 import contextlib
 import errno
 import mmap
@@ -23,7 +25,6 @@ import struct
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 LIBURING = "liburing==2026.3.30"
 try:
@@ -209,6 +210,8 @@ class Worker:
         elif method in ("executor", "to_thread"):
             self.pool = start_pool(count)
             if method == "to_thread":
+                import asyncio
+
                 self.loop = asyncio.new_event_loop()
                 self.loop.set_default_executor(self.pool)
 
@@ -303,6 +306,8 @@ class Worker:
                 submit(slot)
 
     def run_to_thread(self):
+        import asyncio
+
         async def run_slot():
             while self.next < len(self.order):
                 slot = self.begin()
@@ -417,6 +422,8 @@ class Worker:
 
 def start_pool(count):
     """Returns a pool whose threads have started. By itself, it starts them as operations come."""
+    from concurrent.futures import ThreadPoolExecutor
+
     pool, ready = ThreadPoolExecutor(count), threading.Barrier(count)
     try:
         list(pool.map(lambda _: ready.wait(), range(count)))
