@@ -9,11 +9,13 @@ DIR ?= $(or $(wildcard $(HOME)),.)
 FUZZ_SECONDS ?= 60
 # All crates, with what the tests of HTTP/3 need; package-test checks them as they are without.
 workspace := --workspace --features fathom-serve/http3-test
+# Has cargo lint the crates of the workspace while it compiles them, with warnings denied.
+linted := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # `make test` sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy doc rust-build rust-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
+.PHONY: help run build test check fmt clippy clippy-apart doc rust-build rust-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -38,8 +40,11 @@ fmt:
 	$(cargo) fmt --manifest-path model/Cargo.toml --check
 	$(cargo) fmt --manifest-path playground/rust/Cargo.toml --check
 
-clippy:
+clippy: clippy-apart
 	$(cargo) clippy $(workspace) --all-targets $(LOCKED) -- -D warnings
+
+# What rust-build does not lint: crates without their default features, and the playground.
+clippy-apart:
 	$(cargo) clippy -p fathom-io -p fathom-walk --lib $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-io --lib --features uring $(LOCKED) -- -D warnings
 	$(cargo) clippy --manifest-path playground/rust/Cargo.toml --target-dir $(target)/playground-rust $(LOCKED) -- -D warnings
@@ -47,13 +52,14 @@ clippy:
 doc:
 	RUSTDOCFLAGS=-Dwarnings $(cargo) doc $(workspace) --no-deps $(LOCKED)
 
-# A step of its own, so that the time of the compiler is not the tests' own.
+# A step of its own, so that the time of the compiler is not the tests' own. Lints what it compiles: `cargo clippy` and
+# `cargo doc` would compile every dependency once more. What it compiles of this workspace is apart from that of others.
 rust-build:
-	$(cargo) test $(workspace) --no-run $(LOCKED)
+	$(linted) $(cargo) test $(workspace) --no-run $(LOCKED)
 
-rust-test: ## The Rust tests alone
-	if command -v python3 >/dev/null; then tools/run-tests.py $(workspace) $(LOCKED); \
-	else $(cargo) test $(workspace) --no-fail-fast $(LOCKED) -- --show-output; fi
+rust-test: ## The Rust tests alone, with the lints of what they compile and of the documentation
+	if command -v python3 >/dev/null; then $(linted) tools/run-tests.py $(workspace) $(LOCKED); \
+	else $(linted) $(cargo) test $(workspace) --no-fail-fast $(LOCKED) -- --show-output; fi
 
 posix-test: ## The tests of crates/io with POSIX calls alone
 	$(cargo) test -p fathom-io --features posix --no-fail-fast $(LOCKED) -- --show-output
@@ -64,7 +70,7 @@ sanitize: ## The tests of the data models, with every use of memory checked
 		--target $(shell $(cargo) -vV | sed -n 's/^host: //p') --target-dir $(target)/sanitize -- --show-output
 
 package-test: ## The crates build from what `cargo publish` would upload
-	tools/package-test.py
+	$(linted) tools/package-test.py
 
 # A workspace of its own, which compiles a few source files of walk and files with the checkers' types.
 model-test: ## The protocols between threads, in many interleavings, with loom and shuttle

@@ -2,8 +2,8 @@
 """Checks that the crates build from what `cargo publish` would upload: a file outside of its crate is missing there.
 
 Packages all crates, unpacks them below the target directory into a workspace of their own, with the profiles and the
-versions of this one, and checks that, with the features that are on by default. Exit status: 0, or that of the command
-that failed.
+versions of this one, and builds that, with the features that are on by default. Lints what it compiles where the
+environment has the Makefile's variables of that. Exit status: 0, or that of the command that failed.
 """
 
 import os
@@ -56,7 +56,8 @@ def main():
     (UNPACKED / "Cargo.toml").write_text(workspace(packages))
     shutil.copy(TOP / "Cargo.lock", UNPACKED)
     shutil.copy(TOP / "clippy.toml", UNPACKED)
-    run("clippy", "--workspace", "--target-dir", str(TARGET), "--", "-Dwarnings", cwd=UNPACKED)
+    # Not checked: the dependencies are built already.
+    run("build", "--workspace", "--target-dir", str(TARGET), cwd=UNPACKED)
     print(f"packages that build: {', '.join(packages)}")
 
 

@@ -8,12 +8,11 @@ bin=$target/python-env/bin
 [ -x "$bin/maturin" ] || { echo 'skipped: no Python environment with maturin'; exit 77; }
 
 status=0
-# In the target directory of the other crates, for what they have compiled of the same dependencies.
-tools/cargo.sh clippy --manifest-path crates/python/Cargo.toml --target-dir "$target" --locked -- -D warnings || status=1
 wheels=$target/wheels
 rm -rf "$wheels"
-# Through the build backend, as users build it, but with the command of the Rust tests.
-PATH=$bin:$PATH CARGO_TARGET_DIR=$target MATURIN_PEP517_ARGS='--quiet --profile dev' \
+# Through the build backend, as users build it, but with the command of the Rust tests, and linted. In the target directory
+# of the other crates, for what they have compiled of the same dependencies.
+RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ PATH=$bin:$PATH CARGO_TARGET_DIR=$target MATURIN_PEP517_ARGS='--quiet --profile dev' \
   FATHOMFS_BUILD_COMMAND=$target/debug/fathom tools/cargo.sh --exec "$bin/python3" -m pip wheel --quiet \
   --disable-pip-version-check --no-input --no-index --no-deps --no-build-isolation --wheel-dir "$wheels" . || exit 1
 "$bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --no-index --no-deps --force-reinstall \

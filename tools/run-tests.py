@@ -43,6 +43,9 @@ LONGEST = [
 ]
 # The program whose modules run as programs of their own, as the tests of a command are long.
 SPLIT = "cli/tests/cli/main.rs"
+# The environment of a test, which may compile programs to measure them.
+LINTS = ("RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS")
+WITHOUT_LINTS = {name: value for name, value in os.environ.items() if name not in LINTS}
 # libtest's `--report-time` adds this to the line of a test.
 TIMED = re.compile(r"^(test (\S+) \.\.\. .*?) <([0-9.]+)s>$", re.MULTILINE)
 
@@ -52,7 +55,7 @@ class Program:
 
     def __init__(self, name, command, directory=TOP, environment=None):
         self.name, self.command, self.directory = name, command, directory
-        self.more_environment = environment or {}
+        self.environment = WITHOUT_LINTS if environment is None else environment
         self.seconds, self.cpu_seconds, self.status, self.output = 0.0, 0.0, None, ""
 
     def run(self):
@@ -61,7 +64,7 @@ class Program:
             started = subprocess.Popen(
                 self.command,
                 cwd=self.directory,
-                env={**os.environ, **self.more_environment},
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -91,7 +94,7 @@ class Program:
             tests.setdefault(test.partition("::")[0], []).append(test)
         for module, names in tests.items():
             name = self.name.removesuffix("main.rs") + module
-            yield Program(name, [*self.command, "--exact", *names], self.directory, self.more_environment)
+            yield Program(name, [*self.command, "--exact", *names], self.directory, self.environment)
 
 
 def built(options):
@@ -108,14 +111,15 @@ def built(options):
             source = pathlib.Path(message["target"]["src_path"]).relative_to(directory)
             command = [message["executable"], "--show-output", "-Zunstable-options", "--report-time"]
             # libtest takes `--report-time` where unstable options are allowed.
-            environment = {"CARGO": str(CARGO), "CARGO_MANIFEST_DIR": str(directory), "RUSTC_BOOTSTRAP": "1"}
-            programs.append(Program(f"{directory.name}/{source}", command, directory, environment))
+            more = {"CARGO": str(CARGO), "CARGO_MANIFEST_DIR": str(directory), "RUSTC_BOOTSTRAP": "1"}
+            programs.append(Program(f"{directory.name}/{source}", command, directory, {**WITHOUT_LINTS, **more}))
     return programs
 
 
 def main(options):
     documented = [CARGO, "test", "--doc", "--no-fail-fast", *options, "--", "--show-output"]
-    programs = [*built(options), Program("examples in documentation", documented)]
+    linting = {**os.environ, "RUSTDOC": str(TOP / "tools/rustdoc.sh")}
+    programs = [*built(options), Program("examples in documentation", documented, environment=linting)]
     programs = [part for program in programs for part in (program.modules() if program.name == SPLIT else [program])]
     last = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
     first = {name: len(LONGEST) - place for place, name in enumerate(LONGEST)}

@@ -47,7 +47,7 @@ else
   setup
 fi
 
-for name in fmt clippy doc rust-build; do
+for name in fmt clippy-apart rust-build; do
   step $name make $name
 done
 wait
