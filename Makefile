@@ -106,6 +106,8 @@ bench-list: build ## Compare `fathom list` with find, bfs, fd and fdf; options i
 bench-explore: build ## Compare `fathom explore` with other explorers; options in ARGS
 	cargo build --release -p fathom-explore --example sources
 	python3 benches/explore.py --fathom $(target)/release/fathom $(ARGS)
+	cargo test --release -p fathom-explore --test explore -- --ignored --nocapture
+	$(target)/python-env/bin/python3 -B benches/paint.py --fathom $(target)/release/fathom
 
 bench-inventory: build ## Compare `fathom scan` with find, and its answers with du's; options in ARGS
 	python3 benches/inventory.py --fathom $(target)/release/fathom $(ARGS)

@@ -3,7 +3,7 @@
 run directory.
 
 Owns the cases: trees, arms, and requirements. runner/ executes them, du_arms.py has the arms of du,
-in_terminal.py runs explorers. Requires an otherwise idle machine, and the example `sources` of
+in_terminal.py and floor/frame.c run explorers. Requires an otherwise idle machine, and the example `sources` of
 crates/explore beside the program (`cargo build --release -p fathom-explore --example sources`).
 """
 
@@ -13,13 +13,17 @@ from pathlib import Path
 
 import du_arms
 import rivals
+from runner import build
 from runner.answers import AnyOutput
-from runner.cases import Arm, Case, memory, memory_below, within
+from runner.cases import Arm, Case, at_most, memory, memory_below, within
 from runner.main import Comparison, main
 
-DEFAULT = ("walk-small", "terminal-small", "open-five")
+DEFAULT = ("walk-small", "frame-small", "terminal-small", "open-five", "frame-five")
 HERE = Path(__file__).resolve().parent
 LIVE = "fathom du -s"
+FRAME = "first frame"
+# In the row of each directory at the top of both trees, whose names are numbers.
+ROW = "00/"
 # program -> its options for a tree that is explored
 EXPLORERS = {"gdu": (), "ncdu": (), "dua": ("interactive",)}
 
@@ -29,6 +33,7 @@ def all_cases(tools):
     fathom = str(tools.fathom)
     sources = str(Path(fathom).parent / "examples" / "sources")
     walk = Arm("sources walk", "fathom", (sources, "walk", "TREE"), du_arms.in_bytes(), note="keeps what is shown")
+    made_of_five = {"MADE": (fathom, "scan", "-o", "MADE", "TREE")}
     open_five = Arm("sources open", "fathom", (sources, "open", "MADE"), AnyOutput())
     return [
         Case(
@@ -42,6 +47,14 @@ def all_cases(tools):
                 *du_arms.rivals({name: tools.rivals[name] for name in tools.rivals if name in EXPLORERS}, tuned=False),
             ],
             (within(1.1, "live", LIVE),),
+            expected=du_arms.facts_of,
+        ),
+        Case(
+            "frame-small",
+            "the first frame with rows, of a live tree of 1.01 M small files, warm",
+            "small",
+            [du_arms.gnu_du(tools.baseline, "-s"), frame(FRAME, fathom, "TREE")],
+            (at_most(0.05, FRAME),),
             expected=du_arms.facts_of,
         ),
         Case(
@@ -60,11 +73,26 @@ def all_cases(tools):
             [du_arms.gnu_du(tools.baseline, "-s"), du_arms.fathom(fathom, "-s", name=LIVE, group="live"), open_five],
             # The tree of the small case takes half a second, five times as many entries 2.5 s.
             (memory(100), within(0.1, "live", LIVE)),
-            prepare={"MADE": (fathom, "scan", "-o", "MADE", "TREE")},
+            prepare=made_of_five,
+            expected=du_arms.facts_of,
+            blocks_factor=0.5,
+        ),
+        Case(
+            "frame-five",
+            "the first frame with rows, of an inventory of 5.05 M entries",
+            "five",
+            [du_arms.fathom(fathom, "-s", name=LIVE, group="live"), frame(FRAME, fathom, "MADE")],
+            (at_most(0.3, FRAME), memory(100)),
+            prepare=made_of_five,
             expected=du_arms.facts_of,
             blocks_factor=0.5,
         ),
     ]
+
+
+def frame(name, fathom, place):
+    """Returns the explorer, which is killed once it has drawn a row."""
+    return Arm(name, "fathom", (build.compile_c("frame"), ROW, fathom, "explore", place), AnyOutput())
 
 
 def terminal_arms(tools, fathom):

@@ -52,5 +52,20 @@ class Terminal(unittest.TestCase):
         self.assertIn("drew nothing", ended.stderr)
 
 
+class Frame(unittest.TestCase):
+    def run_until(self, text, script):
+        command = [build.compile_c("frame"), text, "sh", "-c", script]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    def test_a_program_is_killed_once_it_has_drawn_the_text(self):
+        ended = self.run_until("00/", "stty -icanon -echo; printf '\\033[6n'; head -c 6 >/dev/null; printf 'row 00/'; cat")
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "drawn 00/\n", ""))
+
+    def test_a_program_that_ends_before_is_an_error(self):
+        ended = self.run_until("00/", "printf 'row 01/'")
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        self.assertIn("had not drawn '00/'", ended.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
