@@ -530,7 +530,9 @@ fn samples_have_the_columns_of_io_playground() {
     let (status, out, _) =
         run(dir.path(), &format!("write {SMALL} --models sync --csv=plain:out.csv --markdown"));
     assert!(status == Some(0) && out.starts_with("### write 64 KiB in 4 KiB blocks\n"), "{out}");
-    assert!(fs::read_to_string(dir.path().join("out.csv")).unwrap().starts_with("blocking,"));
+    // Not always the first line: a sample that others disturbed is taken again later.
+    let written = fs::read_to_string(dir.path().join("out.csv")).unwrap();
+    assert!(written.lines().any(|line| line.starts_with("blocking,")), "{written}");
 }
 
 #[test]
