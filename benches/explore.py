@@ -128,7 +128,8 @@ COMPARISON = Comparison(
     method="""\
 Before timing, the totals of the walks are compared with that of a plain recursive lstat. `sources` is the explorer without its
 terminal: it walks the tree with everything that the explorer keeps, or opens an inventory and lists its top. For the peak
-memory of whole explorers each runs in a terminal until it draws nothing any more, and is quit.""",
+memory of whole explorers each runs in a terminal until it draws nothing any more, and is quit. For a first frame the explorer
+runs in a terminal until it has drawn the row of a directory, and is killed.""",
     baseline="GNU du",
     option="--gnu",
     command="du",
