@@ -89,7 +89,7 @@ playground-test: ## The playground's programs in all languages, against what the
 		tools/playground-test.sh bun c cpp deno go java node python rust-crates zig
 
 python-test: rust-build ## The Python package, installed into the tests' environment
-	tools/python-test.sh
+	$(linted) tools/python-test.sh
 
 wheels: ## The wheels of the Python package, each tried in fresh environments; options in ARGS
 	$(abspath $(target))/python-env/bin/python3 -B tools/wheels.py $(ARGS)

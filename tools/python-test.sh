@@ -10,13 +10,15 @@ bin=$target/python-env/bin
 status=0
 wheels=$target/wheels
 rm -rf "$wheels"
-# Through the build backend, as users build it, but with the command of the Rust tests, and linted. In the target directory
-# of the other crates, for what they have compiled of the same dependencies.
-RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ PATH=$bin:$PATH CARGO_TARGET_DIR=$target MATURIN_PEP517_ARGS='--quiet --profile dev' \
+# Through the build backend, as users build it, but with the command of the Rust tests, and linted if the environment has
+# the Makefile's variables of that. In the target directory of the other crates, for what they have compiled of the same
+# dependencies.
+PATH=$bin:$PATH CARGO_TARGET_DIR=$target MATURIN_PEP517_ARGS='--quiet --profile dev' \
   FATHOMFS_BUILD_COMMAND=$target/debug/fathom tools/cargo.sh --exec "$bin/python3" -m pip wheel --quiet \
   --disable-pip-version-check --no-input --no-index --no-deps --no-build-isolation --wheel-dir "$wheels" . || exit 1
 "$bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --no-index --no-deps --force-reinstall \
   "$wheels"/*.whl || exit 1
+unset RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS
 
 # From a directory without the sources, so that what is installed is tested.
 top=$PWD

@@ -1,23 +1,29 @@
-# Sums up the logs of test steps. Prints the failed tests with the first lines of what each wrote, the skipped
-# ones, then `N passed, N failed, N skipped`, and exits with 1 if a test failed. The log of a step ends with `step NAME STATUS`. A step
-# without a test binary counts as one test. So does a failure that no test explains (a failed build, or a
-# timeout, status 124). A test that passed but printed `skipped: ..` counts as skipped.
+# Sums up the logs of test steps. Prints the skipped tests, the failed ones with the first lines of what each wrote (but
+# not its backtraces), then `N passed, N failed, N skipped`, and exits with 1 if a test failed. Failures come last, as the
+# end of a long output is what a reader sees. The log of a step ends with `step NAME STATUS`. A step without a test binary
+# counts as one test. So does a failure that no test explains (a failed build, or a timeout, status 124). A test that passed
+# but printed `skipped: ..` counts as skipped.
 
 BEGIN { shown_lines = 40 }
 
 /^successes:$/ { in_successes = 1; left = 0; next }
 /^failures:$/ { in_successes = left = 0; next }
-/^---- .* ----$/ { test = $2; counted = 0; left = in_successes ? 0 : shown_lines; if (left) print test ":"; next }
+/^---- .* ----$/ { test = $2; counted = 0; left = in_successes ? 0 : shown_lines; if (left) say(test ":"); next }
+/^stack backtrace:$/ { in_backtrace = 1; next }
+in_backtrace && /^ +([0-9]+:|at) / { next }
+{ in_backtrace = 0 }
+/^note: (Some details are omitted|run with `RUST_BACKTRACE)/ { next }
 /^(FAIL|ERROR): / { left = shown_lines }
 /^(Ran [0-9]+ tests? in|test result:|step [^ ]+ [0-9]+$)/ { left = 0 }
-left > 0 && /[^ =-]/ { print "    " $0; left-- }
+left > 0 && /[^ =-]/ { say("    " $0); left-- }
 in_successes && /^skipped: / {
-    print "skipped: " test substr($0, 8)
+    why = "skipped: " test substr($0, 8)
+    if (!printed[why]++) print why
     if (!counted) hidden++
     counted = 1
     next
 }
-/^test .* FAILED$/ { print "failed: " $2 }
+/^test .* FAILED$/ { say("failed: " $2) }
 
 /^test result: / {
     # test result: ok. 3 passed; 0 failed; 1 ignored; ...
@@ -36,8 +42,12 @@ ran != "" && /^(OK|FAILED)( \(.*\))?$/ {
 /^step [^ ]+ [0-9]+$/ {
     if ($3 == 77) { skipped++; print "skipped: " $2 }
     else if ($3 == 0 && suites == 0) passed++
-    else if ($3 != 0 && (broken == 0 || $3 == 124)) { failed++; print "failed: " $2 }
+    else if ($3 != 0 && (broken == 0 || $3 == 124)) { failed++; say("failed: " $2) }
     suites = broken = in_successes = hidden = 0
+}
+
+function say(line) {
+    failures = failures line "\n"
 }
 
 function count(word) {
@@ -45,6 +55,7 @@ function count(word) {
 }
 
 END {
+    printf "%s", failures
     printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
     exit (failed > 0 || passed == 0)
 }
