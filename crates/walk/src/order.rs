@@ -101,6 +101,10 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
 
     /// Consumes everything. Returns false if the walk was stopped before its end.
     pub(crate) fn run(mut self) -> bool {
+        // A small tree is read before the next question.
+        if self.tick() {
+            return false;
+        }
         let mut steps = 0_u32;
         loop {
             steps = steps.wrapping_add(1);

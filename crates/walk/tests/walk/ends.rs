@@ -82,6 +82,21 @@ fn the_result_of_a_stopped_walk_is_a_prefix_of_the_whole() {
 }
 
 #[test]
+fn a_walk_that_is_stopped_before_its_start_reads_nothing() {
+    let tree = Tree::in_memory();
+    tree.file("one");
+    for way in way::all() {
+        let visit = Everything::default();
+        let mut recorder = Recorder::new(&[tree.root(), tree.root().join("one")]);
+        recorder.stopped = Box::new(|_| true);
+        let summary = way::start(way.options(), visit.clone(), &mut recorder);
+        assert!(!summary.complete, "{way}");
+        assert!(recorder.lines.is_empty(), "{way}: {:?}", recorder.lines);
+        visit.check_alone(way);
+    }
+}
+
+#[test]
 fn declined_directories_are_dropped() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 4, 5);
