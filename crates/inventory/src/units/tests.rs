@@ -354,6 +354,37 @@ fn row_groups_are_copied_with_their_statistics_and_links() {
 }
 
 #[test]
+fn rows_that_go_on_where_another_unit_ends_are_copied() {
+    let top = tempfile::tempdir().unwrap();
+    for dir in (0..2 * 3 * 2).map(|at| format!("tree/t{}/d{}/s{}", at / 6, at / 2 % 3, at % 2)) {
+        let dir = top.path().join(dir);
+        fs::create_dir_all(&dir).unwrap();
+        (0..3).for_each(|file| fs::write(dir.join(format!("f{file}")), "x").unwrap());
+    }
+    let roots = vec![path(&top.path().join("tree"))];
+    let [one, out] = ["one.inv", "units.inv"].map(|name| top.path().join(name));
+    scan(&Scan { roots: roots.clone(), ..Scan::default() }, &one, &mut ()).unwrap();
+    let job = Job::begin(&JobOptions { roots, ..JobOptions::default() }, &out).unwrap();
+    // The first unit leaves t0 and t1, each to a unit that leaves its three directories to another
+    // one. That reads the first of them, and leaves what is in it together with the other two.
+    let leave = |job: &Job, unit: &UnitRange| {
+        let level = unit.id.matches('x').count();
+        let options = options(Duration::ZERO, if level == 0 { 2 } else { 1 });
+        let scanned = || UnitWorker::new(job.part()).unwrap().run(unit, 0, &options, &mut ()).unwrap();
+        (level < 3).then(scanned)
+    };
+    assert_eq!(run(&job, &options(Duration::from_secs(60), 1), usize::MAX, &leave), 7);
+    finish(&job);
+    for table in Table::ALL {
+        assert_rows(&rows(&one, table), &rows(&out, table), table);
+    }
+    let file = fs::File::open(out.join("entries-00000.parquet")).unwrap();
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+    // Rows that are not copied are all in one row group.
+    assert_eq!(footer.num_row_groups(), 2, "one of each unit that has entries");
+}
+
+#[test]
 fn another_mount_is_refused() {
     let setting = Setting::new();
     let job = setting.begin("mount.inv");

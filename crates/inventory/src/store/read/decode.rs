@@ -5,6 +5,8 @@ use parquet::errors::{ParquetError, Result};
 
 /// Most bits of a packed number.
 const WIDTH_MAX: u32 = 64;
+/// Packed numbers that are read at once: a multiple of 8, so that they end with a byte.
+const GROUP: usize = 32;
 /// Most values of a block of differences; writers use 128.
 const BLOCK_MAX: u64 = 1 << 16;
 
@@ -59,34 +61,29 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Reads packed numbers of `width` bits, the lowest bits first. Beyond the input they are 0.
-struct BitReader<'a> {
-    words: std::slice::Chunks<'a, u8>,
-    held: u128,
-    count: u32,
-    width: u32,
-}
-
-impl<'a> BitReader<'a> {
-    /// `width` must not exceed [`WIDTH_MAX`].
-    fn new(bytes: &'a [u8], width: u32) -> Self {
-        Self { words: bytes.chunks(4), held: 0, count: 0, width }
+/// Calls `each` for the first `count` of the numbers that `bytes` holds packed in `width` bits each,
+/// the lowest bits first. Beyond the input they are 0.
+fn unpack(bytes: &[u8], width: u32, count: usize, each: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
+    if width == 0 {
+        return (0..count).try_for_each(|_| each(0));
     }
-
-    fn next(&mut self) -> u64 {
-        while self.count < self.width {
-            let mut word = [0; 4];
-            let bytes = self.words.next().unwrap_or_default();
-            word[..bytes.len()].copy_from_slice(bytes);
-            self.held |= u128::from(u32::from_le_bytes(word)) << self.count;
-            self.count += 32;
+    if width > WIDTH_MAX {
+        return Err(damaged("numbers have too many bits"));
+    }
+    let (mask, width) = (u64::MAX >> (WIDTH_MAX - width), width as usize);
+    let mut groups = bytes.chunks(GROUP / 8 * width);
+    for start in (0..count).step_by(GROUP) {
+        let group = groups.next().unwrap_or_default();
+        // A number is read with the bytes after it.
+        let mut padded = [0; GROUP / 8 * WIDTH_MAX as usize + 16];
+        padded[..group.len()].copy_from_slice(group);
+        for at in 0..GROUP.min(count - start) {
+            let bit = at * width;
+            let word = padded[bit / 8..].first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
+            each((word >> (bit % 8)) as u64 & mask)?;
         }
-        let mask = (1u128 << self.width) - 1;
-        let number = (self.held & mask) as u64;
-        self.held >>= self.width;
-        self.count -= self.width;
-        number
     }
+    Ok(())
 }
 
 /// Appends up to `count_max` numbers that are encoded as differences (`DELTA_BINARY_PACKED`).
@@ -108,36 +105,16 @@ pub(super) fn deltas(input: &mut Cursor<'_>, count_max: usize, out: &mut Vec<i64
         for width in input.take(parts as usize)? {
             let here = left.min((block / parts) as usize);
             if here > 0 {
-                difference(
-                    input,
-                    u32::from(*width),
-                    (block / parts) as usize,
-                    &mut |bits| {
-                        last = last.wrapping_add(least).wrapping_add(bits.cast_signed());
-                        out.push(last);
-                    },
-                    here,
-                )?;
+                let bytes = input.take((block / parts) as usize / 8 * usize::from(*width))?;
+                unpack(bytes, u32::from(*width), here, &mut |bits| {
+                    last = last.wrapping_add(least).wrapping_add(bits.cast_signed());
+                    out.push(last);
+                    Ok(())
+                })?;
             }
             left -= here;
         }
     }
-    Ok(())
-}
-
-/// Calls `each` for the first `here` of `all` packed numbers.
-fn difference(
-    input: &mut Cursor<'_>,
-    width: u32,
-    all: usize,
-    each: &mut impl FnMut(u64),
-    here: usize,
-) -> Result<()> {
-    if width > WIDTH_MAX {
-        return Err(damaged("numbers have too many bits"));
-    }
-    let mut bits = BitReader::new(input.take(all / 8 * width as usize)?, width);
-    (0..here).for_each(|_| each(bits.next()));
     Ok(())
 }
 
@@ -165,9 +142,8 @@ pub(super) fn runs(
             left -= here;
         } else {
             let bytes = length.checked_mul(width as usize).ok_or_else(|| damaged("a run is too long"))?;
-            let mut bits = BitReader::new(input.take(bytes)?, width);
             let here = left.min(length.saturating_mul(8));
-            (0..here).try_for_each(|_| each(bits.next() as u32, 1))?;
+            unpack(input.take(bytes)?, width, here, &mut |bits| each(bits as u32, 1))?;
             left -= here;
         }
     }
@@ -192,13 +168,45 @@ mod tests {
         assert!(Cursor(&[0x80; 20]).varint().is_err() && Cursor(&[0x80]).varint().is_err());
     }
 
+    fn unpacked(bytes: &[u8], width: u32, count: usize) -> Vec<u64> {
+        let mut out = Vec::new();
+        unpack(bytes, width, count, &mut |bits| {
+            out.push(bits);
+            Ok(())
+        })
+        .unwrap();
+        out
+    }
+
     #[test]
     fn bits_are_read_across_words() {
-        let mut bits = BitReader::new(&[0b1010_0101, 0xff, 0, 0, 0x3], 5);
-        let all: Vec<_> = (0..8).map(|_| bits.next()).collect();
-        assert_eq!(all, [0b00101, 0b11101, 0b11111, 0b00001, 0, 0, 0b01100, 0]);
-        assert_eq!(BitReader::new(&[0xff; 8], 64).next(), u64::MAX);
-        assert_eq!(BitReader::new(&[], 0).next(), 0);
+        let bytes = [0b1010_0101, 0xff, 0, 0, 0x3];
+        assert_eq!(unpacked(&bytes, 5, 8), [0b00101, 0b11101, 0b11111, 0b00001, 0, 0, 0b01100, 0]);
+        assert_eq!(unpacked(&[0xff; 8], 64, 2), [u64::MAX, 0]);
+        assert_eq!(unpacked(&[], 0, 2), [0, 0]);
+        assert!(unpack(&[], 65, 1, &mut |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn numbers_of_each_width_are_those_that_were_packed() {
+        for width in 1..=WIDTH_MAX {
+            // More than two groups, of which the last one is not whole.
+            let numbers: Vec<u64> = (1..=70)
+                .map(|at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (WIDTH_MAX - width))
+                .collect();
+            let (mut bytes, mut held, mut count) = (Vec::new(), 0_u128, 0);
+            for number in &numbers {
+                held |= u128::from(*number) << count;
+                count += width;
+                while count >= 8 {
+                    bytes.push(held as u8);
+                    held >>= 8;
+                    count -= 8;
+                }
+            }
+            bytes.push(held as u8);
+            assert_eq!(unpacked(&bytes, width, numbers.len()), numbers, "{width}");
+        }
     }
 
     #[test]

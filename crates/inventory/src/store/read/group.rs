@@ -77,7 +77,7 @@ impl<'a> RowGroup<'a> {
         let mut found = specs.filter(|(spec, _)| spec.name == name && fits(spec.kind));
         let (spec, found) = found.next().ok_or_else(|| damaged("there is no such column"))?;
         let Some(place) = found.place else {
-            let mut nothing = V::of(spec.kind);
+            let mut nothing = V::of(spec.kind, self.rows);
             nothing.expand(0, &vec![false; self.rows]);
             return Ok(nothing);
         };
@@ -123,7 +123,7 @@ struct ColumnType {
 
 /// Reads `rows` rows of a column, neither more nor less.
 fn read<V: ColumnValues>(mut pages: impl PageReader, form: ColumnType, rows: usize) -> Result<V> {
-    let mut values = V::of(form.kind);
+    let mut values = V::of(form.kind, rows);
     let mut dictionary = None;
     while let Some(page) = pages.get_next_page()? {
         match page {
@@ -132,7 +132,7 @@ fn read<V: ColumnValues>(mut pages: impl PageReader, form: ColumnType, rows: usi
                 if !is_plain || dictionary.is_some() || num_values as usize > rows {
                     return Err(damaged("a dictionary is not what it should be"));
                 }
-                let mut entries = V::of(form.kind);
+                let mut entries = V::of(form.kind, num_values as usize);
                 entries.decode(Cursor(&buf), Encoding::PLAIN, num_values as usize, None)?;
                 dictionary = Some(entries);
             }

@@ -24,8 +24,8 @@ pub(super) trait ColumnValues: Default {
     fn expand(&mut self, from: usize, present: &[bool]);
     /// Returns the number of values so far.
     fn len(&self) -> usize;
-    /// Creates an empty buffer for values of `kind`.
-    fn of(kind: ColumnKind) -> Self;
+    /// Creates an empty buffer for values of `kind`, with room for `rows` of them.
+    fn of(kind: ColumnKind, rows: usize) -> Self;
 }
 
 /// A decoded column of numbers. A row without a value has 0.
@@ -100,38 +100,47 @@ impl ColumnValues for NumberColumn {
                 let width = input.byte()?;
                 runs(&mut input, width.into(), count, &mut |place, times| {
                     let value = *dictionary.values.get(place as usize).ok_or_else(unknown_index)?;
-                    self.values.resize(self.values.len() + times, value);
+                    self.values.extend(std::iter::repeat_n(value, times));
                     Ok(())
                 })?;
             }
             _ => return Err(damaged("numbers have an encoding that is not theirs")),
         }
-        for at in from..self.values.len() {
-            self.values[at] = self.fit(self.values[at]);
+        if matches!(self.width, NumberWidth::Int | NumberWidth::Unsigned) {
+            for at in from..self.values.len() {
+                self.values[at] = self.fit(self.values[at]);
+            }
         }
         check_count(self.values.len() - from, count)
     }
 
     fn expand(&mut self, from: usize, present: &[bool]) {
+        if self.present.is_empty() && present.iter().all(|present| *present) {
+            return;
+        }
+        self.present.resize(from, true);
         self.present.extend_from_slice(present);
-        let dense = self.values.split_off(from);
-        let mut dense = dense.into_iter();
-        self.values
-            .extend(present.iter().map(|present| if *present { dense.next().unwrap_or(0) } else { 0 }));
+        // From the last row on, so that no value is overwritten before it is moved.
+        let mut dense = self.values.len();
+        self.values.resize(from + present.len(), 0);
+        for (row, present) in present.iter().enumerate().rev() {
+            dense -= usize::from(*present);
+            self.values[from + row] = if *present { self.values[dense] } else { 0 };
+        }
     }
 
     fn len(&self) -> usize {
         self.values.len()
     }
 
-    fn of(kind: ColumnKind) -> Self {
+    fn of(kind: ColumnKind, rows: usize) -> Self {
         let width = match kind {
             ColumnKind::Int32 => NumberWidth::Int,
             ColumnKind::Uint32 => NumberWidth::Unsigned,
             ColumnKind::Bool => NumberWidth::Bit,
             _ => NumberWidth::Long,
         };
-        Self { width, ..Self::default() }
+        Self { values: Vec::with_capacity(rows), width, present: Vec::new() }
     }
 }
 
@@ -225,13 +234,18 @@ impl ColumnValues for TextColumn {
     }
 
     fn expand(&mut self, from: usize, present: &[bool]) {
+        if self.present.is_empty() && present.iter().all(|present| *present) {
+            return;
+        }
+        self.present.resize(from, true);
         self.present.extend_from_slice(present);
-        let mut end = from.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let dense = self.ends.split_off(from);
-        let mut dense = dense.into_iter();
-        for present in present {
-            end = if *present { dense.next().unwrap_or(end) } else { end };
-            self.ends.push(end);
+        let mut dense = self.ends.len();
+        self.ends.resize(from + present.len(), 0);
+        for (row, present) in present.iter().enumerate().rev() {
+            dense -= usize::from(*present);
+            // A row without a text ends where the one before it does.
+            let last = if *present { Some(dense) } else { dense.checked_sub(1) };
+            self.ends[from + row] = last.map_or(0, |last| self.ends[last]);
         }
     }
 
@@ -239,8 +253,8 @@ impl ColumnValues for TextColumn {
         self.ends.len()
     }
 
-    fn of(_kind: ColumnKind) -> Self {
-        Self::default()
+    fn of(_kind: ColumnKind, rows: usize) -> Self {
+        Self { ends: Vec::with_capacity(rows), ..Self::default() }
     }
 }
 
@@ -272,9 +286,9 @@ mod tests {
     /// Asserts that decoding gives an error or as many values as wanted, and never panics.
     fn survives<V: ColumnValues>(kind: ColumnKind, bytes: &[u8], count: usize) {
         for encoding in ENCODINGS {
-            let mut dictionary = V::of(kind);
+            let mut dictionary = V::of(kind, 0);
             let has_words = dictionary.decode(Cursor(&[1; 40]), Encoding::PLAIN, 5, None).is_ok();
-            let mut values = V::of(kind);
+            let mut values = V::of(kind, 0);
             let read = values.decode(Cursor(bytes), encoding, count, has_words.then_some(&dictionary));
             assert!(read.is_err() || values.len() == count);
         }
@@ -301,11 +315,11 @@ mod tests {
 
     #[test]
     fn rows_without_a_value_keep_their_place() {
-        let mut numbers = NumberColumn::of(ColumnKind::Uint32);
+        let mut numbers = NumberColumn::of(ColumnKind::Uint32, 0);
         numbers.decode(Cursor(&[255, 255, 255, 255, 7, 0, 0, 0]), Encoding::PLAIN, 2, None).unwrap();
         numbers.expand(0, &[true, false, true]);
         assert_eq!([numbers.get(0), numbers.get(1), numbers.get(2)], [Some(0xffff_ffff), None, Some(7)]);
-        let mut bits = NumberColumn::of(ColumnKind::Bool);
+        let mut bits = NumberColumn::of(ColumnKind::Bool, 0);
         bits.decode(Cursor(&[0b1000_0001, 0b10]), Encoding::PLAIN, 10, None).unwrap();
         bits.expand(9, &[false, true]);
         let all: Vec<_> = (0..11).map(|row| bits.or_zero()[row]).collect();

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::Stitcher;
 use super::plan::{RootIndex, Target};
-use super::rows::{EntriesGroup, GroupHead, Tables};
-use crate::store::{CopiedGroup, Error, LinkRow, NumberColumn};
+use super::rows::{EntriesGroup, GroupHead, Tables, distinct};
+use crate::store::{CopiedGroup, Error, LinkRow};
 
 /// Most rows of a chunk.
 const CHUNK_ROWS: usize = 1024;
@@ -57,7 +57,10 @@ impl Stitcher<'_> {
                 let (rows, at) = (frame.rows.clone(), frame.at);
                 self.next_rows(&mut tables, &mut run, UnitRows { unit, rows })?;
                 if at.root + 1 == self.plan.units[unit].roots.len() {
-                    self.unit_rows(&mut tables, std::mem::take(&mut run))?;
+                    // Rows of another unit may go on with its next root.
+                    if run.unit == unit {
+                        self.unit_rows(&mut tables, std::mem::take(&mut run))?;
+                    }
                     tables.close(unit);
                 }
                 stack.pop();
@@ -94,7 +97,8 @@ impl Stitcher<'_> {
         let UnitRows { unit, mut rows } = run;
         while !rows.is_empty() {
             let directory = self.plan.units[unit].directory.clone();
-            let fits = &mut |devs: &NumberColumn| self.can_copy(unit, devs);
+            // Only the numbers of directories change in a row group that is copied.
+            let fits = &mut |devs| self.renumbered(unit, devs).is_none();
             if let Some((head, source, group)) = tables.whole(unit, &directory, &rows, fits)? {
                 let dir_ids = self.dir_ids_of_copy(unit, &head);
                 let links = head.links.iter().map(|(row, link)| LinkRow { dir_id: dir_ids[*row], ..*link });
@@ -112,11 +116,6 @@ impl Stitcher<'_> {
         Ok(())
     }
 
-    /// Returns whether only the numbers of directories change in a row group.
-    fn can_copy(&mut self, unit: usize, devs: &NumberColumn) -> bool {
-        self.renumbered(unit, devs, 0..devs.or_zero().len()).is_none()
-    }
-
     /// Returns the new numbers of the directories of a row group that is copied.
     fn dir_ids_of_copy(&self, unit: usize, head: &GroupHead) -> Vec<i64> {
         let mut known = (0, 0);
@@ -130,14 +129,7 @@ impl Stitcher<'_> {
     }
 
     fn copy_group(&mut self, head: &GroupHead, group: CopiedGroup) -> Result<(), Error> {
-        let [uids, gids] = &head.owners;
-        let owners = (0..group.dir_ids.len()).filter_map(|row| Some((uids.get(row)?, gids.get(row)?)));
-        let mut last = None;
-        for owner in owners {
-            if last.replace(owner) != Some(owner) {
-                self.batch.owners.insert((owner.0 as u32, owner.1 as u32));
-            }
-        }
+        self.batch.owners.extend(head.owners.iter().copied());
         self.totals.entries += group.dir_ids.len() as u64;
         self.batch.copied = Some(group);
         self.send();
@@ -145,22 +137,14 @@ impl Stitcher<'_> {
     }
 
     /// Returns the devices of rows with their new numbers; `None` if all have the same.
-    fn renumbered(
-        &mut self,
-        unit: usize,
-        devs: &NumberColumn,
-        rows: Range<usize>,
-    ) -> Option<Vec<(u64, u64)>> {
-        let mut devs: Vec<u64> = rows.filter_map(|row| devs.get(row)).map(i64::cast_unsigned).collect();
-        devs.sort_unstable();
-        devs.dedup();
+    fn renumbered(&mut self, unit: usize, devs: Vec<u64>) -> Option<Vec<(u64, u64)>> {
         let host = self.plan.units[unit].host.clone();
         let pairs: Vec<_> = devs.into_iter().map(|dev| (dev, self.plan.devices.number(&host, dev))).collect();
         pairs.iter().any(|(then, now)| then != now).then_some(pairs)
     }
 
     fn entry_group(&mut self, unit: usize, group: &EntriesGroup, rows: Range<usize>) -> Result<(), Error> {
-        let renumbered = self.renumbered(unit, &group.devs, rows.clone());
+        let renumbered = self.renumbered(unit, distinct(&group.devs, rows.clone()));
         let ids = group.ids.or_zero();
         let mut start = rows.start;
         while start < rows.end {

@@ -44,34 +44,52 @@ impl Decoded for EntriesGroup {
     }
 }
 
-/// The columns of a row group of `entries` that is copied.
+/// The numbers of a row group of `entries` that is copied.
 pub(super) struct GroupHead {
     pub(super) ids: NumberColumn,
-    /// Owner and group of each row.
-    pub(super) owners: [NumberColumn; 2],
+    /// The owners and groups of its rows. Consecutive ones differ.
+    pub(super) owners: Vec<(u32, u32)>,
     /// The rows whose inodes have several names, each with its index.
     pub(super) links: Vec<(usize, LinkRow)>,
 }
 
 impl GroupHead {
-    fn decode(group: &RowGroup<'_>, devs: &NumberColumn) -> Parquet<Self> {
+    fn decode(group: &RowGroup<'_>, source: &CopySource, index: usize) -> Parquet<Self> {
         let ids = group.numbers("dir_id")?;
-        let owners = [group.numbers("uid")?, group.numbers("gid")?];
-        let nlinks = group.numbers("nlink")?;
-        let linked: Vec<_> = (0..).zip(nlinks.or_zero()).filter(|(_, nlink)| **nlink > 1).collect();
-        let mut links = Vec::with_capacity(linked.len());
-        if !linked.is_empty() {
-            let columns = [&ids, devs, &group.numbers("ino")?, &group.numbers("size")?];
-            let [ids, devs, inos, sizes] = columns.map(NumberColumn::or_zero);
-            let (blocks, mtimes) = (group.numbers("blocks")?, group.numbers("mtime")?);
-            links.extend(linked.into_iter().map(|(row, nlink): (usize, _)| {
-                let (dir_id, dev, ino, size) = (ids[row], devs[row], inos[row], sizes[row]);
-                let (blocks, mtime) = (blocks.or_zero()[row], mtimes.or_zero()[row]);
-                (row, LinkRow { dir_id, dev, ino, size, blocks, nlink: *nlink as u32, mtime })
-            }));
-        }
+        let owners = owners(group, source, index)?;
+        // The statistics of most row groups say that no file has a second name.
+        let has_links = source.range(index, "nlink").is_none_or(|range| range != (1, 1));
+        let links = if has_links { links(group, &ids)? } else { Vec::new() };
         Ok(Self { ids, owners, links })
     }
+}
+
+fn owners(group: &RowGroup<'_>, source: &CopySource, index: usize) -> Parquet<Vec<(u32, u32)>> {
+    if let (Some(uid), Some(gid)) = (source.constant(index, "uid"), source.constant(index, "gid")) {
+        return Ok(vec![(uid as u32, gid as u32)]);
+    }
+    let (uids, gids) = (group.numbers("uid")?, group.numbers("gid")?);
+    let pairs = (0..group.rows()).filter_map(|row| Some((uids.get(row)? as u32, gids.get(row)? as u32)));
+    let mut owners: Vec<_> = pairs.collect();
+    owners.dedup();
+    Ok(owners)
+}
+
+fn links(group: &RowGroup<'_>, ids: &NumberColumn) -> Parquet<Vec<(usize, LinkRow)>> {
+    let nlinks = group.numbers("nlink")?;
+    let linked: Vec<_> = (0..).zip(nlinks.or_zero()).filter(|(_, nlink)| **nlink > 1).collect();
+    if linked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (devs, inos, sizes) = (group.numbers("dev")?, group.numbers("ino")?, group.numbers("size")?);
+    let [ids, devs, inos, sizes] = [ids, &devs, &inos, &sizes].map(NumberColumn::or_zero);
+    let (blocks, mtimes) = (group.numbers("blocks")?, group.numbers("mtime")?);
+    let row = |(row, nlink): (usize, &i64)| {
+        let (dir_id, dev, ino, size) = (ids[row], devs[row], inos[row], sizes[row]);
+        let (blocks, mtime) = (blocks.or_zero()[row], mtimes.or_zero()[row]);
+        (row, LinkRow { dir_id, dev, ino, size, blocks, nlink: *nlink as u32, mtime })
+    };
+    Ok(linked.into_iter().map(row).collect())
 }
 
 impl Decoded for DirColumns {
@@ -162,28 +180,39 @@ impl Tables<EntriesGroup> {
         unit: usize,
         directory: &Path,
         range: &Range<u64>,
-        fits: &mut dyn FnMut(&NumberColumn) -> bool,
+        fits: &mut dyn FnMut(Vec<u64>) -> bool,
     ) -> Result<Option<(GroupHead, Arc<CopySource>, usize)>, Error> {
         let table = self.table(unit, directory)?;
         let Ok(at) = table.groups.binary_search_by_key(&range.start, |(first, ..)| *first) else {
             return Ok(None);
         };
-        let (first, file, group) = table.groups[at];
+        let (first, file, index) = table.groups[at];
         let end = table.groups.get(at + 1).map_or(table.rows, |(first, ..)| *first);
         if end > range.end || end - first < COPIED_ROWS_MIN {
             return Ok(None);
         }
         let Some(source) = table.source(file)? else { return Ok(None) };
         let mut head = None;
-        table.inventory.group(Table::Entries, file, group, |group| {
-            let devs = group.numbers("dev")?;
-            if fits(&devs) {
-                head = Some(GroupHead::decode(group, &devs)?);
+        table.inventory.group(Table::Entries, file, index, |group| {
+            let devs = match source.constant(index, "dev") {
+                Some(dev) => vec![dev.cast_unsigned()],
+                None => distinct(&group.numbers("dev")?, 0..group.rows()),
+            };
+            if fits(devs) {
+                head = Some(GroupHead::decode(group, &source, index)?);
             }
             Ok(())
         })?;
-        Ok(head.map(|head| (head, source, group)))
+        Ok(head.map(|head| (head, source, index)))
     }
+}
+
+/// Returns the different numbers of some rows of a column, in their order.
+pub(super) fn distinct(column: &NumberColumn, rows: Range<usize>) -> Vec<u64> {
+    let mut numbers: Vec<u64> = rows.filter_map(|row| column.get(row)).map(i64::cast_unsigned).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 impl OpenTable {
