@@ -61,8 +61,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Calls `each` for the first `count` of the numbers that `bytes` holds packed in `width` bits each,
-/// the lowest bits first. Beyond the input they are 0.
+/// Calls `each` for the first `count` of the numbers that `bytes` holds packed in `width` bits
+/// each, the lowest bits first. Beyond the input they are 0.
 fn unpack(bytes: &[u8], width: u32, count: usize, each: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
     if width == 0 {
         return (0..count).try_for_each(|_| each(0));
