@@ -185,8 +185,8 @@ class Faults(ClusterTest):
                 shutil.rmtree(self.out)
 
     def test_random_kills(self):
-        """Kills at seeded points. FATHOMFS_KILL_ROUNDS makes it longer: a round takes about a second."""
-        for seed in range(int(os.environ.get("FATHOMFS_KILL_ROUNDS", "3"))):
+        """Kills at seeded points. FATHOMFS_KILL_ROUNDS makes it longer: a round takes two seconds."""
+        for seed in range(int(os.environ.get("FATHOMFS_KILL_ROUNDS", "30"))):
             with self.subTest(seed=seed):
                 pick = random.Random(seed)
                 # A driver gives up a unit that three workers have died of; the next one counts anew.
