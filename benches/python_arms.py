@@ -177,8 +177,8 @@ ARMS = {
     "ff.scan": (fathom_scan, lambda inventory: len(inventory)),
     "ff.scan, 2 threads": (fathom_scan_of_two, lambda inventory: len(inventory)),
     "distributed.scan, 2 processes": (cluster_scan(2, 1), lambda inventory: len(inventory)),
-    "distributed.scan, 1 worker": (cluster_scan(1, 8), lambda inventory: len(inventory)),
-    "distributed.scan, 4 workers": (cluster_scan(4, 8), lambda inventory: len(inventory)),
+    "distributed.scan, 1 worker": (cluster_scan(1, 2), lambda inventory: len(inventory)),
+    "distributed.scan, 4 workers": (cluster_scan(4, 2), lambda inventory: len(inventory)),
     "distributed.scan, 2 processes of the package": (processes_scan, lambda inventory: len(inventory)),
 }
 

@@ -32,23 +32,18 @@ impl CopySource {
         Ok(is_same.then_some(Self { file, footer }))
     }
 
-    /// Returns the least and the largest number of a column of a row group, by its statistics;
-    /// `None` if they lack them, or if a row has no number. An unsigned number is the one with its
-    /// bits.
-    pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
+    /// Returns the number that all rows of a row group have in a column, if its statistics say so.
+    /// An unsigned number is the one with its bits.
+    pub(crate) fn constant(&self, group: usize, column: &str) -> Option<i64> {
         let columns = self.footer.row_group(group).columns();
         let column = columns.iter().find(|found| found.column_path().parts() == [column])?;
-        match column.statistics()? {
-            all if all.null_count_opt() != Some(0) => None,
-            Statistics::Int32(all) => Some(((*all.min_opt()?).into(), (*all.max_opt()?).into())),
-            Statistics::Int64(all) => Some((*all.min_opt()?, *all.max_opt()?)),
-            _ => None,
-        }
-    }
-
-    /// Returns the number that all rows of a row group have in a column, if its statistics say so.
-    pub(crate) fn constant(&self, group: usize, column: &str) -> Option<i64> {
-        self.range(group, column).filter(|(least, largest)| least == largest).map(|(all, _)| all)
+        let statistics = column.statistics().filter(|all| all.null_count_opt() == Some(0))?;
+        let (least, largest): (i64, i64) = match statistics {
+            Statistics::Int32(all) => ((*all.min_opt()?).into(), (*all.max_opt()?).into()),
+            Statistics::Int64(all) => (*all.min_opt()?, *all.max_opt()?),
+            _ => return None,
+        };
+        (least == largest).then_some(least)
     }
 }
 

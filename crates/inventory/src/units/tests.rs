@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fathom_walk::Model;
-use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use super::{Job, JobOptions, SLICE_BYTES, UnitOptions, UnitRange, UnitRecord, UnitWorker};
 use crate::Owners;
@@ -321,6 +321,25 @@ fn a_directory_with_very_many_names_is_read_in_slices() {
     }
 }
 
+/// Scans `tree` in `top` on one machine, and begins the scan of it by units.
+fn begin_beside_scan(top: &Path) -> Job {
+    let roots = vec![path(&top.join("tree"))];
+    scan(&Scan { roots: roots.clone(), ..Scan::default() }, &top.join("one.inv"), &mut ()).unwrap();
+    Job::begin(&JobOptions { roots, ..JobOptions::default() }, &top.join("units.inv")).unwrap()
+}
+
+/// Finishes the scan by units, whose rows must be those of the other one. Returns the footer of its
+/// `entries`.
+fn finish_as_scan(job: &Job, top: &Path) -> ParquetMetaData {
+    finish(job);
+    for table in Table::ALL {
+        let [one, units] = ["one.inv", "units.inv"].map(|name| rows(&top.join(name), table));
+        assert_rows(&one, &units, table);
+    }
+    let file = fs::File::open(top.join("units.inv/entries-00000.parquet")).unwrap();
+    ParquetMetaDataReader::new().parse_and_finish(&file).unwrap()
+}
+
 #[test]
 fn row_groups_are_copied_with_their_statistics_and_links() {
     let top = tempfile::tempdir().unwrap();
@@ -331,17 +350,9 @@ fn row_groups_are_copied_with_their_statistics_and_links() {
         fs::hard_link(top.path().join("tree/d0/f1"), dir.join("of another")).unwrap();
         fs::hard_link(dir.join("f3"), dir.join("of its own")).unwrap();
     }
-    let roots = vec![path(&top.path().join("tree"))];
-    let [one, out] = ["one.inv", "units.inv"].map(|name| top.path().join(name));
-    scan(&Scan { roots: roots.clone(), ..Scan::default() }, &one, &mut ()).unwrap();
-    let job = Job::begin(&JobOptions { roots, ..JobOptions::default() }, &out).unwrap();
+    let job = begin_beside_scan(top.path());
     run(&job, &options(Duration::ZERO, 64), usize::MAX, &|_, _| None);
-    finish(&job);
-    for table in Table::ALL {
-        assert_rows(&rows(&one, table), &rows(&out, table), table);
-    }
-    let file = fs::File::open(out.join("entries-00000.parquet")).unwrap();
-    let footer = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+    let footer = finish_as_scan(&job, top.path());
     // Rows that are not copied are all in one row group.
     assert_eq!(footer.num_row_groups(), 5, "one of each unit that has entries");
     for group in footer.row_groups() {
@@ -361,10 +372,7 @@ fn rows_that_go_on_where_another_unit_ends_are_copied() {
         fs::create_dir_all(&dir).unwrap();
         (0..3).for_each(|file| fs::write(dir.join(format!("f{file}")), "x").unwrap());
     }
-    let roots = vec![path(&top.path().join("tree"))];
-    let [one, out] = ["one.inv", "units.inv"].map(|name| top.path().join(name));
-    scan(&Scan { roots: roots.clone(), ..Scan::default() }, &one, &mut ()).unwrap();
-    let job = Job::begin(&JobOptions { roots, ..JobOptions::default() }, &out).unwrap();
+    let job = begin_beside_scan(top.path());
     // The first unit leaves t0 and t1, each to a unit that leaves its three directories to another
     // one. That reads the first of them, and leaves what is in it together with the other two.
     let leave = |job: &Job, unit: &UnitRange| {
@@ -374,12 +382,7 @@ fn rows_that_go_on_where_another_unit_ends_are_copied() {
         (level < 3).then(scanned)
     };
     assert_eq!(run(&job, &options(Duration::from_secs(60), 1), usize::MAX, &leave), 7);
-    finish(&job);
-    for table in Table::ALL {
-        assert_rows(&rows(&one, table), &rows(&out, table), table);
-    }
-    let file = fs::File::open(out.join("entries-00000.parquet")).unwrap();
-    let footer = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+    let footer = finish_as_scan(&job, top.path());
     // Rows that are not copied are all in one row group.
     assert_eq!(footer.num_row_groups(), 2, "one of each unit that has entries");
 }

@@ -92,6 +92,8 @@ fn a_walk_that_is_stopped_before_its_start_reads_nothing() {
         let summary = way::start(way.options(), visit.clone(), &mut recorder);
         assert!(!summary.complete, "{way}");
         assert!(recorder.lines.is_empty(), "{way}: {:?}", recorder.lines);
+        // A worker that has a root may read it before the walk asks again.
+        assert_eq!(recorder.roots.len(), 2, "{way}: no root is asked for");
         visit.check_alone(way);
     }
 }

@@ -167,7 +167,7 @@ fn error(errno: Errno) -> String {
 
 /// Records an ordered walk, one line for each call.
 pub(crate) struct Recorder<'a> {
-    roots: VecDeque<CString>,
+    pub(crate) roots: VecDeque<CString>,
     pub(crate) lines: Vec<String>,
     /// Directories that have been entered and not left.
     inside: Vec<Id>,
