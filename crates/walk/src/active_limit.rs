@@ -9,12 +9,14 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub(crate) struct ActiveLimit {
     limit: AtomicUsize,
+    /// The limit at the start.
+    initial: usize,
     active: AtomicUsize,
 }
 
 impl ActiveLimit {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit: AtomicUsize::new(limit), active: AtomicUsize::new(0) }
+        Self { limit: AtomicUsize::new(limit), initial: limit, active: AtomicUsize::new(0) }
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -24,6 +26,12 @@ impl ActiveLimit {
     /// Sets the limit. Returns the limit before.
     pub(crate) fn set_limit(&self, limit: usize) -> usize {
         self.limit.swap(limit, Ordering::Relaxed)
+    }
+
+    /// Whether the limit is higher than at the start. A task that only a raised limit admits sees
+    /// that.
+    pub(crate) fn is_raised(&self) -> bool {
+        self.limit() > self.initial
     }
 
     pub(crate) fn active(&self) -> usize {

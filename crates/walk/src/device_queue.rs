@@ -10,7 +10,7 @@ use fathom_io::filesystem;
 use crate::active_limit::ActiveLimit;
 use crate::backlog::Backlog;
 use crate::tally::{Count, Tally};
-use crate::task::Task;
+use crate::task::{Job, Task};
 use crate::work_queue::WorkQueue;
 
 /// The maximum number of device queues. With more devices, some share a queue.
@@ -201,13 +201,25 @@ impl<T> DeviceQueue<T> {
         self.forget()
     }
 
-    /// Takes the first queued task, unless the limit of executed tasks is reached.
+    /// Whether tasks wait and none is being executed.
+    pub(crate) fn is_neglected(&self) -> bool {
+        // Pairs with the store in `with_queue`.
+        self.queue_len.load(Ordering::Acquire) > 0 && self.active.active() == 0
+    }
+
+    /// Takes the first queued task, unless the limit of executed tasks is reached. While it is
+    /// raised, as workers wait for this device's storage, takes roots before their turn: each may
+    /// be on another device.
     pub(crate) fn take(&self) -> Option<Arc<Task<T>>> {
         // Pairs with the store in `with_queue`.
         if self.queue_len.load(Ordering::Acquire) == 0 || !self.enter() {
             return None;
         }
-        let task = self.with_queue(WorkQueue::take_first);
+        let is_root_first = self.active.is_raised();
+        let task = self.with_queue(|queue| {
+            let root = if is_root_first { queue.take_root() } else { None };
+            root.or_else(|| queue.take_first())
+        });
         if task.is_none() {
             self.active.leave();
         }
@@ -218,6 +230,17 @@ impl<T> DeviceQueue<T> {
         let throttle =
             if self.is_throttled() { self.backlog.in_flight_max(self.is_remote()) } else { usize::MAX };
         self.active.enter(throttle)
+    }
+
+    /// Whether this task was taken before its turn.
+    pub(crate) fn is_root_ahead(&self, task: &Task<T>) -> bool {
+        matches!(task.job, Job::Root(_)) && self.with_queue(|queue| queue.is_root_ahead(task.place()))
+    }
+
+    /// Queues a task again that was taken and not executed, at its place.
+    pub(crate) fn put_back(&self, task: Arc<Task<T>>) {
+        self.with_queue(|queue| queue.put_back(task));
+        self.active.leave();
     }
 
     /// Takes this task if it is queued, whatever the limit.
@@ -267,6 +290,12 @@ impl<T> DeviceQueues<T> {
         self.devs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether a device has the queue `number`.
+    pub(crate) fn is_of(&self, number: usize, dev: u64) -> bool {
+        let devs = self.devs.lock().unwrap_or_else(PoisonError::into_inner);
+        devs.get(number) == Some(&dev)
+    }
+
     /// Returns the index of the queue of a device.
     pub(crate) fn of(&self, dev: u64) -> usize {
         let mut devs = self.devs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -288,7 +317,6 @@ mod tests {
     use super::*;
     use crate::backlog::{BYTES_MAX, BYTES_MAX_REMOTE, IN_FLIGHT_REMOTE};
     use crate::node::Node;
-    use crate::task::Job;
     use fathom_io::Follow;
 
     const EXT4: i64 = 0xEF53;
@@ -322,6 +350,42 @@ mod tests {
             [two, three, four, five].map(|task| device.finish(task.place())),
             [false, false, false, true]
         );
+    }
+
+    #[test]
+    fn a_root_is_taken_before_its_turn_once_workers_wait_for_storage_and_put_back() {
+        let device = device(2, 0);
+        let roots = [task(), task()];
+        roots.iter().for_each(|root| device.with_queue(|queue| queue.push_back(root.clone())));
+        let below = [0, 1].map(|_| Task::new(Job::List(roots[0].job.node().clone())));
+        device.with_queue(|queue| below.iter().for_each(|task| queue.push_front(task.clone())));
+        let takes = |expected: &Arc<Task<()>>| {
+            let taken = device.take().expect("one waits");
+            assert!(Arc::ptr_eq(&taken, expected));
+            taken
+        };
+        assert!(!device.is_root_ahead(&takes(&below[1])));
+        assert_eq!(device.set_limit(9), 2);
+        let ahead = takes(&roots[0]);
+        assert!(device.is_root_ahead(&ahead));
+        takes(&below[0]);
+        device.put_back(ahead);
+        assert!(device.is_root_ahead(&takes(&roots[1])));
+        assert_eq!(device.active(), 3);
+        assert!(!device.is_root_ahead(&takes(&roots[0])), "its turn has come");
+    }
+
+    #[test]
+    fn a_device_is_neglected_while_tasks_wait_and_none_is_executed() {
+        let device = device(1, 2);
+        assert!(device.is_neglected());
+        let taken = device.take().unwrap();
+        assert!(!device.is_neglected());
+        device.finish(taken.place());
+        assert!(device.is_neglected());
+        let taken = device.take().unwrap();
+        device.finish(taken.place());
+        assert!(!device.is_neglected(), "no task is left");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names
 use crate::batch::Filled;
 use crate::failure::Operation;
 use crate::node::Node;
-use crate::task::{DirState, Head, Resume, TaskOutput};
+use crate::task::{DirState, Head, Resume, Task, TaskOutput};
 use crate::visitor::{Descend, Enter, Found, Reached, Visitor};
 use crate::worker::{Scratch, Worker};
 
@@ -26,6 +26,14 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let fields = self.shared.options.fields.union(Fields::FRESH);
         self.model.stat(at, &names, 0..1, node.follow(), fields, &mut metas).await;
         metas.pop().flatten().unwrap_or(Err(Errno::IO))
+    }
+
+    /// Whether the root of this task is not on the device in whose queue it waits.
+    pub(crate) async fn is_elsewhere(&self, task: &Task<D::Item>) -> bool {
+        let node = task.job.node();
+        let Ok(base) = self.shared.fds.base_of(node) else { return false };
+        let found = self.stat_one(base.as_fd(), node).await;
+        found.is_ok_and(|meta| !self.shared.schedule.devices.is_of(task.device, meta.dev))
     }
 
     /// Opens, identifies and lists a directory.

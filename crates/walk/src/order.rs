@@ -117,7 +117,7 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
                 Step::Advanced => {}
                 Step::Wait(task, role) => match self.wait(&task) {
                     Some(out) => {
-                        self.schedule.drop_weight(task.device, out.weight);
+                        self.schedule.drop_weight(task.weighed_on(), out.weight);
                         self.open(&task, *out, role);
                     }
                     None => {

@@ -186,6 +186,19 @@ impl<T> Schedule<T> {
         }
     }
 
+    /// Whether this task was taken before its turn. Then it is executed only if it is on another
+    /// device, and otherwise put back.
+    pub(crate) fn is_root_ahead(&self, task: &Task<T>) -> bool {
+        self.devices.get(task.device).is_root_ahead(task)
+    }
+
+    /// Queues a task again that was taken and not executed.
+    pub(crate) fn put_back(&self, task: Arc<Task<T>>) {
+        self.devices.get(task.device).put_back(task);
+        // This worker may find a task of another device first.
+        self.parking.wake(1);
+    }
+
     /// Notes that an announced task will not be queued.
     pub(crate) fn forget(&self, task: &Task<T>) {
         self.devices.get(task.device).forget();
@@ -199,7 +212,7 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// Subtracts an output of `bytes` of a task of this device from the backlog.
+    /// Subtracts an output of `bytes` from the backlog of this device.
     pub(crate) fn drop_weight(&self, device: usize, bytes: usize) {
         if self.devices.get(device).drop_weight(bytes) {
             self.parking.wake(usize::MAX);
@@ -212,7 +225,7 @@ impl<T> Schedule<T> {
         while let Some(slot) = rest.pop() {
             let Some(task) = slot.task() else { continue };
             if let Some(out) = task.output.abandon() {
-                self.drop_weight(task.device, out.weight);
+                self.drop_weight(task.weighed_on(), out.weight);
                 rest.extend(out.slots);
             }
         }
@@ -274,8 +287,12 @@ impl<T> Schedule<T> {
 
     fn find(&self) -> Option<Arc<Task<T>>> {
         let (devices, near) = (self.devices.used(), self.wanted_device.load(Ordering::Relaxed));
-        let mut devices = (0..devices).map(|offset| self.devices.get((near + offset) % devices));
-        self.find_wanted(self.devices.get(near)).or_else(|| devices.find_map(DeviceQueue::take))
+        let from_near = || (0..devices).map(|offset| self.devices.get((near + offset) % devices));
+        self.find_wanted(self.devices.get(near))
+            // First those without a worker: a slow device would take every new one until it has its
+            // many.
+            .or_else(|| from_near().filter(|device| device.is_neglected()).find_map(DeviceQueue::take))
+            .or_else(|| from_near().find_map(DeviceQueue::take))
     }
 
     /// Takes the task that the consumer waits for, if the backlog of the device is full.
@@ -283,6 +300,29 @@ impl<T> Schedule<T> {
         if !device.is_throttled() {
             return None;
         }
-        device.take_one(self.wanted().as_ref()?)
+        // `device` may be an old value.
+        let wanted = self.wanted().clone().filter(|task| std::ptr::eq(device, self.devices.get(task.device)));
+        device.take_one(&wanted?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Node;
+    use fathom_io::Follow;
+
+    #[test]
+    fn a_wanted_task_is_searched_in_its_own_queue_only() {
+        let schedule = Schedule::<()>::new(1, 1);
+        let [first, other] = [5, 6].map(|dev| schedule.devices.get(schedule.devices.of(dev)));
+        let root = |number| Arc::new(Node::root(c"r".to_owned(), number, Follow::No, Default::default()));
+        let tasks: Vec<_> = (0..9).map(|number| Task::new(Job::Root(root(number)))).collect();
+        tasks.iter().for_each(|task| schedule.push_wanted(task.clone(), false));
+        schedule.want(tasks.last());
+        [first, other].iter().for_each(|device| device.add_weight(usize::MAX / 4));
+        assert!(other.is_throttled() && schedule.find_wanted(other).is_none(), "it has no such place");
+        let found = schedule.find_wanted(first).expect("it waits");
+        assert!(Arc::ptr_eq(&found, &tasks[8]));
     }
 }

@@ -225,6 +225,12 @@ impl<T> Task<T> {
         Arc::new(Self { job, device, output: Handoff::new(), place: AtomicUsize::new(NOWHERE) })
     }
 
+    /// Returns the device whose backlog has the output: that of the directory, which is known when
+    /// there is an output.
+    pub(crate) fn weighed_on(&self) -> usize {
+        self.job.node().device()
+    }
+
     pub(crate) fn place(&self) -> usize {
         self.place.load(Ordering::Relaxed)
     }

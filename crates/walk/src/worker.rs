@@ -182,6 +182,9 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let mut scratch = self.scratch.borrow_mut().pop().unwrap_or_default();
         if task.output.is_abandoned() {
             self.let_go(&task.job);
+        } else if self.shared.schedule.is_root_ahead(&task) && !self.is_elsewhere(&task).await {
+            self.scratch.borrow_mut().push(scratch);
+            return self.shared.schedule.put_back(task);
         } else {
             scratch.origin = (task.device, task.place());
             if !self.shared.is_ordered && !self.holding.replace(true) {
@@ -216,14 +219,14 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         // Add the weight first: the consumer may take the output and subtract its weight before
         // `publish` returns.
         let weight = out.weight;
-        schedule.devices.get(task.device).add_weight(weight);
+        schedule.devices.get(task.weighed_on()).add_weight(weight);
         match task.output.publish(Box::new(out)) {
             Ok(()) => {
                 schedule.push(&mut scratch.children, scratch.origin);
                 schedule.published(task);
             }
             Err(out) => {
-                schedule.drop_weight(task.device, weight);
+                schedule.drop_weight(task.weighed_on(), weight);
                 for child in scratch.children.drain(..) {
                     self.let_go(&child.job);
                     schedule.forget(&child);

@@ -45,9 +45,10 @@ fn a_slow_device_gets_the_workers_that_were_measured_there() {
     let summary = walk(&tree, [(1, 99), (device(tree.root()), known)].into_iter().collect());
     let counts = counts(&summary);
     assert!(counts.contains(&known), "{counts:?}");
-    // On a busy machine the walk may last until the controller tries more workers.
+    // On a busy machine the walk may last until the controller tries twice as many workers, or as
+    // many of them as there are tasks for.
     let more = counts.iter().find(|count| **count > known);
-    assert!(more.is_none_or(|count| *count == 2 * known), "{counts:?}");
+    assert!(more.is_none_or(|count| *count <= 2 * known), "{counts:?}");
     assert_eq!(summary.devices, [device(tree.root())]);
 }
 
@@ -56,7 +57,7 @@ fn a_hint_of_one_worker_has_no_effect() {
     let tree = tree();
     let counts = counts(&walk(&tree, [(device(tree.root()), 1)].into_iter().collect()));
     let more = counts.iter().find(|count| **count > cpus());
-    assert!(more.is_none_or(|count| *count == 2 * cpus()), "a step of the controller only: {counts:?}");
+    assert!(more.is_none_or(|count| *count <= 2 * cpus()), "a step of the controller only: {counts:?}");
 }
 
 #[test]

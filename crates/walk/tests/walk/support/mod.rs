@@ -6,6 +6,7 @@ pub(crate) mod calls;
 pub(crate) mod child;
 pub(crate) mod events;
 pub(crate) mod gate;
+pub(crate) mod held;
 pub(crate) mod late;
 pub(crate) mod record;
 pub(crate) mod slow;
@@ -13,6 +14,7 @@ pub(crate) mod tree;
 pub(crate) mod way;
 
 use std::fmt::Display;
+use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -34,10 +36,11 @@ impl Watchdog {
         // Sufficient for every test's walk on a machine with twenty other busy processes.
         const PATIENCE: Duration = Duration::from_secs(600);
         let (sender, dropped) = mpsc::channel();
-        let what = what.to_string();
+        let what = format!("{}: {what}", std::thread::current().name().unwrap_or("?"));
         std::thread::spawn(move || {
             if dropped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("hangs for {PATIENCE:?}: {what}");
+                // `eprintln` would write to what libtest keeps of this test, and loses.
+                let _ = writeln!(std::io::stderr(), "hangs for {PATIENCE:?}: {what}");
                 std::process::abort();
             }
         });

@@ -18,9 +18,7 @@ const MILLION: usize = 1_000_000;
 #[derive(Clone)]
 pub(crate) struct TwoDevices {
     slow_dev: u64,
-    pub(crate) seen: Arc<[DeviceCalls; 2]>,
-    /// Number of calls made on the slow device before the last call on a fast device.
-    pub(crate) slow_calls_then: Arc<AtomicUsize>,
+    seen: Arc<[DeviceCalls; 2]>,
 }
 
 #[derive(Default)]
@@ -30,12 +28,12 @@ pub(crate) struct DeviceCalls {
     /// Sum, over all calls, of a million divided by the number of calls in flight when the call
     /// began. All calls take the same time, so the sum is proportional to the total time.
     shares: AtomicUsize,
-    pub(crate) calls: AtomicUsize,
+    calls: AtomicUsize,
 }
 
 impl TwoDevices {
     pub(crate) fn new(slow_dev: u64) -> Self {
-        Self { slow_dev, seen: Arc::default(), slow_calls_then: Arc::default() }
+        Self { slow_dev, seen: Arc::default() }
     }
 
     /// Returns the maximum number of calls in flight on the fast and on the slow device.
@@ -50,9 +48,13 @@ impl TwoDevices {
         calls * MILLION / shares
     }
 
-    fn call<T>(&self, at: BorrowedFd<'_>, call: impl FnOnce() -> T) -> T {
-        let dev = Native.stat(at, c".", Follow::No, Fields::IDENTITY).unwrap().dev;
-        let is_slow = dev == self.slow_dev;
+    /// Whether `name` in `at` is on the slow device.
+    pub(crate) fn is_slow(&self, at: BorrowedFd<'_>, name: &CStr) -> bool {
+        Native.stat(at, name, Follow::No, Fields::IDENTITY).is_ok_and(|meta| meta.dev == self.slow_dev)
+    }
+
+    fn call<T>(&self, at: BorrowedFd<'_>, name: &CStr, call: impl FnOnce() -> T) -> T {
+        let is_slow = self.is_slow(at, name);
         let seen = &self.seen[usize::from(is_slow)];
         let now = seen.now.fetch_add(1, Ordering::Relaxed) + 1;
         seen.most.fetch_max(now, Ordering::Relaxed);
@@ -60,8 +62,6 @@ impl TwoDevices {
         seen.calls.fetch_add(1, Ordering::Relaxed);
         if is_slow {
             std::thread::sleep(Duration::from_millis(1));
-        } else {
-            self.slow_calls_then.store(self.seen[1].calls.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         let result = call();
         seen.now.fetch_sub(1, Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl TwoDevices {
 
 impl Calls for TwoDevices {
     fn open(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow) -> Result<Dir, Errno> {
-        self.call(at, || Native.open(at, name, follow))
+        self.call(at, name, || Native.open(at, name, follow))
     }
 
     fn read(&self, dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Errno> {
@@ -83,7 +83,7 @@ impl Calls for TwoDevices {
     }
 
     fn stat(&self, at: BorrowedFd<'_>, name: &CStr, follow: Follow, fields: Fields) -> Result<Meta, Errno> {
-        self.call(at, || Native.stat(at, name, follow, fields))
+        self.call(at, name, || Native.stat(at, name, follow, fields))
     }
 
     fn stat_dir(&self, dir: &Dir, fields: Fields) -> Result<Meta, Errno> {
