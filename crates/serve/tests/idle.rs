@@ -12,8 +12,9 @@ use fathom_serve::server::{Server, StartOptions};
 /// Enough that one-time allocations count little.
 const CONNECTIONS: u64 = 400;
 /// The maximum bytes of an idle connection, with the client's end in the same process and a share
-/// of the stacks of pool threads. In unoptimised builds the state of a connection is larger.
-const BYTES_EACH: u64 = 16 << 10;
+/// of the stacks of pool threads: 8,000 bytes in an unoptimised build, 13,300 if a part of hyper's
+/// connection stays between its freed buffers.
+const BYTES_EACH: u64 = 11 << 10;
 
 /// Returns the anonymous memory of this process in bytes.
 fn memory_bytes() -> u64 {
@@ -34,7 +35,10 @@ const LONG: Duration = Duration::from_secs(60);
 fn connections_give_their_memory_back_when_they_are_idle_and_when_they_are_closed() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a"), "hello").unwrap();
-    let text = format!("listen = ['127.0.0.1:0']\nworkers = 1\n[site]\nroot = '{}'\n", dir.path().display());
+    // A client waits for its turn, on a busy machine for longer than headers may take.
+    let limits = "limits = { header-timeout-ms = 3600000, idle-timeout-ms = 3600000 }";
+    let root = dir.path().display();
+    let text = format!("listen = ['127.0.0.1:0']\nworkers = 1\n{limits}\n[site]\nroot = '{root}'\n");
     let server = Server::start(&Config::from_toml(&text).unwrap(), StartOptions::default()).unwrap();
     let url = server.addresses().remove(0);
     let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -44,6 +48,8 @@ fn connections_give_their_memory_back_when_they_are_idle_and_when_they_are_close
         let read = stream.read(&mut answer).unwrap();
         assert!(answer[..read].ends_with(b"hello"));
     };
+    // Its worker has begun, and has what it keeps.
+    ask(&mut TcpStream::connect(&address).unwrap());
     let before = memory_bytes();
     let mut burst: Vec<TcpStream> = (0..CONNECTIONS).map(|_| TcpStream::connect(&address).unwrap()).collect();
     burst.iter_mut().for_each(ask);
@@ -53,7 +59,8 @@ fn connections_give_their_memory_back_when_they_are_idle_and_when_they_are_close
     while left() > LEFT_BYTES && start.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert!(left() <= LEFT_BYTES, "{} bytes are left of {}", left(), most - before);
+    let threads = fs::read_dir("/proc/self/task").unwrap().count();
+    assert!(left() <= LEFT_BYTES, "{} bytes are left of {}, with {threads} threads", left(), most - before);
     let mut clients: Vec<TcpStream> =
         (0..CONNECTIONS).map(|_| TcpStream::connect(&address).unwrap()).collect();
     clients.iter_mut().for_each(ask);

@@ -1,6 +1,7 @@
 //! The socket under hyper or TLS: records progress in the connection state, and sends queued
 //! segments in the place of their placeholders.
 
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -101,11 +102,13 @@ impl Socket {
         }
     }
 
-    async fn readable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-        }
+    /// Waits until the socket is readable. tokio's own future for that takes 480 bytes of each idle
+    /// connection.
+    fn readable(&self) -> impl Future<Output = io::Result<()>> {
+        poll_fn(|cx| match self {
+            Self::Tcp(stream) => stream.poll_read_ready(cx),
+            Self::Unix(stream) => stream.poll_read_ready(cx),
+        })
     }
 
     fn try_read(&self, room: &mut [u8]) -> io::Result<usize> {

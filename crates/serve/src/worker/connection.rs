@@ -127,21 +127,26 @@ pub(super) async fn serve(
     state: Rc<ConnectionState>,
 ) {
     loop {
-        let service = service!(worker, peer, state);
-        let mut connection = Box::new(http1(&worker).serve_connection(TokioIo::new(transport), service));
-        let ended = supervise(&mut *connection, &state, |connection| connection.graceful_shutdown()).await;
-        let parts = connection.into_parts();
-        transport = parts.io.into_inner();
+        // The box ends with this block. It lies between hyper's buffers: parked connections would
+        // keep the pages of those in use.
+        let (ended, unread) = {
+            let service = service!(worker, peer, state);
+            let mut connection = Box::new(http1(&worker).serve_connection(TokioIo::new(transport), service));
+            let ended =
+                supervise(&mut *connection, &state, |connection| connection.graceful_shutdown()).await;
+            let parts = connection.into_parts();
+            transport = parts.io.into_inner();
+            (ended, parts.read_buf)
+        };
         match ended {
             ConnectionEnd::Closed => return,
             ConnectionEnd::Done(done) => {
-                let unread = (&parts.read_buf[..], transport);
-                return Box::pin(finish(&worker, &peer, &state, done, unread)).await;
+                return Box::pin(finish(&worker, &peer, &state, done, (&unread, transport))).await;
             }
             ConnectionEnd::Parked => {}
         }
         state.set_parked();
-        transport.unread(parts.read_buf);
+        transport.unread(unread);
         if !matches!(unless_draining(&state, transport.readable()).await, Some(Ok(()))) {
             return;
         }
