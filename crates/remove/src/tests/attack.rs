@@ -25,10 +25,9 @@ fn create(base: &Path) {
     }
 }
 
-/// Exchanges directories of the tree with links to directories outside, until `stop`. Returns the
-/// number of exchanges.
-fn swap(base: &Path, stop: &AtomicBool) -> u64 {
-    let mut swaps = 0;
+/// Exchanges directories of the tree with links to directories outside, until `stop`. Counts
+/// the exchanges.
+fn swap(base: &Path, stop: &AtomicBool, swaps: &AtomicU64) {
     for (level, inner) in
         ["", "/sub", "/sub/3"].iter().cycle().zip((0..8).cycle()).map(|(inner, dir)| (dir, *inner))
     {
@@ -37,7 +36,7 @@ fn swap(base: &Path, stop: &AtomicBool) -> u64 {
         symlink(&outside, &link).unwrap();
         let exchange = || renameat_with(CWD, &inside, CWD, &link, RenameFlags::EXCHANGE);
         if exchange().is_ok() {
-            swaps += 1;
+            swaps.fetch_add(1, Ordering::Relaxed);
             thread::yield_now();
             // The directory comes back, unless the link was removed meanwhile.
             let _ = exchange();
@@ -50,7 +49,6 @@ fn swap(base: &Path, stop: &AtomicBool) -> u64 {
             break;
         }
     }
-    swaps
 }
 
 #[test]
@@ -62,7 +60,11 @@ fn an_attacker_leads_nothing_out_of_the_tree() {
         let before = listing(&temp.path().join("outside"));
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| swaps.fetch_add(swap(temp.path(), &stop), Ordering::Relaxed));
+            let earlier = swaps.load(Ordering::Relaxed);
+            scope.spawn(|| swap(temp.path(), &stop, &swaps));
+            while swaps.load(Ordering::Relaxed) < earlier + 2 {
+                thread::yield_now();
+            }
             let options =
                 RemovalOptions { threads: Some(1 + round % 4), measure: round % 2 == 0, ..measured() };
             let targets = (0..8).map(|dir| Target::below(temp.path().join("tree"), format!("{dir}/sub")));
