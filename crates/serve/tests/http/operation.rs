@@ -288,7 +288,7 @@ fn a_stopping_server_completes_its_responses() {
 #[test]
 fn a_stopping_server_announces_it() {
     let tree = tree();
-    let served = TestServer::new(&tree, "health = '/health'\nlimits = { drain-notice-ms = 1000 }\n", "");
+    let served = TestServer::new(&tree, "health = '/health'\nlimits = { drain-notice-ms = 5000 }\n", "");
     let address = served.address().to_owned();
     let mut old = served.connect();
     assert_eq!(old.get("/health").status, 200);

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -240,9 +241,15 @@ fn a_listing_does_not_show_where_links_lead_out() {
     assert!(!never.get("/").text().contains("leads"));
 }
 
-/// Exchanges two names repeatedly while `act` runs. Returns the result and the number of exchanges.
-fn swap_while<T>(a: &Path, b: &Path, act: impl FnOnce() -> T) -> (T, usize) {
-    meanwhile(|_| renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap(), act)
+/// Exchanges two names repeatedly while `act` runs, which gets the number of exchanges so far.
+/// Returns the result and the number of exchanges.
+fn swap_while<T>(a: &Path, b: &Path, act: impl FnOnce(&AtomicUsize) -> T) -> (T, usize) {
+    let swaps = AtomicUsize::new(0);
+    let swap = |times| {
+        renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap();
+        swaps.store(times, Ordering::Relaxed);
+    };
+    meanwhile(swap, || act(&swaps))
 }
 
 /// A check before the open would leave a race; the open itself is the check.
@@ -270,7 +277,7 @@ fn swaps_disclose_no_file() {
         );
         for (inside, link) in swaps {
             let ((seen, refused), swapped) =
-                swap_while(&tree.at(inside), &tree.at(link), || ask_while_swapped(&served));
+                swap_while(&tree.at(inside), &tree.at(link), |swaps| ask_while_swapped(&served, swaps));
             assert!(swapped > 50 && seen > 0, "{model}: {swapped} swaps, {seen} seen, {refused} refused");
             if swapped % 2 == 1 {
                 fs::rename(tree.at(link), tree.at("../aside")).unwrap();
@@ -281,11 +288,12 @@ fn swaps_disclose_no_file() {
     }
 }
 
-/// Returns the number of responses with the file, and of those without.
-fn ask_while_swapped(served: &TestServer) -> (u32, u32) {
+/// Asks until there were many exchanges. Returns the number of responses with the file, and of
+/// those without.
+fn ask_while_swapped(served: &TestServer, swaps: &AtomicUsize) -> (u32, u32) {
     let mut client = served.connect();
     let (start, mut seen, mut refused) = (Instant::now(), 0, 0);
-    while start.elapsed() < Duration::from_millis(150) || seen == 0 {
+    while start.elapsed() < Duration::from_millis(150) || seen == 0 || swaps.load(Ordering::Relaxed) <= 50 {
         for target in ["/real/inside.html", "/real/", "/file", "/packed.html", "/"] {
             client.send(request("GET", target, &[("Accept-Encoding", "gzip")]));
             // A file that is renamed while it is sent counts as changed.
