@@ -215,7 +215,7 @@ fn a_leftover_that_stays_blocks_nothing_else() {
 
 #[test]
 fn one_run_at_a_time_adds_to_a_store() {
-    let tree = Tree::parse("t/a/f 5000, t/b/g 3, t/c/d/e 1");
+    let tree = Tree::parse("t/a/f 5000, t/b/g 3, t/c/d/e 1").wide("t/wide", 100);
     let mut first = Command::new(program());
     first
         .args(["scan", "--keep", "store", "--rate", "1", "t"])
@@ -237,7 +237,7 @@ fn one_run_at_a_time_adds_to_a_store() {
     // A later run continues the scan of the killed one.
     run(&tree, &["scan", "--keep", "store", "--resume"]);
     let listed = objects(&tree, &["history", "--json", "store"]);
-    assert_eq!((listed.len(), &listed[0]["state"], &listed[0]["entries"]), (1, &"ended".into(), &8.into()));
+    assert_eq!((listed.len(), &listed[0]["state"], &listed[0]["entries"]), (1, &"ended".into(), &109.into()));
 }
 
 #[test]

@@ -237,6 +237,7 @@ fn a_head_response_has_the_headers_of_get() {
         return;
     }
     let home = ServeDirectory::with(&[("a.html", &bytes(100_000))]);
+    home.age("a.html");
     let server = home.serve("");
     let url = at(&server, "/a.html");
     let (head, full) = (get(&home, &["--head", &url]), get(&home, &[&url]));
@@ -383,6 +384,7 @@ fn http_2_without_tls_answers_like_http_1() {
         return;
     }
     let home = ServeDirectory::with(&[("a.txt", b"here"), ("b.bin", &bytes(300_000))]);
+    ["a.txt", "b.bin"].iter().for_each(|name| home.age(name));
     let server = home.serve("");
     for (path, words) in [
         ("/a.txt", &[][..]),

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -48,6 +48,13 @@ impl ServeDirectory {
         let path = self.at("www").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
+    }
+
+    /// Makes the file `name` below `www` an old one: the entity tag of a file that has just changed
+    /// changes once more with time.
+    pub(crate) fn age(&self, name: &str) {
+        let file = File::options().write(true).open(self.at("www").join(name)).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
     }
 
     /// Returns `fathom serve` with `words`, in this directory and without `FATHOM_SERVE_` variables

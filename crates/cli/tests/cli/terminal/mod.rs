@@ -48,14 +48,23 @@ fn fathom(tree: &Tree, words: &str) -> Command {
     command
 }
 
+/// Removes the lines that the progress meter draws and erases: the texts between two sequences that
+/// erase a line. Complete lines between them are output.
+fn without_progress(text: &str) -> String {
+    let parts: Vec<&str> = text.split("\r\x1b[K").collect();
+    let is_output = |&(number, part): &(usize, &&str)| {
+        number == 0 || number + 1 == parts.len() || part.contains(['\n', '\0'])
+    };
+    parts.iter().enumerate().filter(is_output).map(|(_, part)| *part).collect()
+}
+
 /// Returns the output of `command` on a terminal in a UTF-8 locale, without the escape sequence of
 /// its progress meter. Panics if a control character is left.
 #[track_caller]
 fn shown(command: &mut Command) -> String {
     let text = on_terminal(command.env("LC_ALL", "C.UTF-8").env("TZ", "UTC0").env("TERM", "xterm"));
     let text = String::from_utf8(text).unwrap_or_else(|error| panic!("{command:?}: {error}: not UTF-8"));
-    // Remove the line that the progress meter draws and erases.
-    let text = text.replace("\r\x1b[K", "");
+    let text = without_progress(&text);
     let control = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\0'));
     assert!(control.is_none(), "{command:?}: {control:?} in {text:?}");
     text
