@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 CARGO = TOP / "tools/cargo.sh"
@@ -48,6 +49,8 @@ LINTS = ("RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS")
 WITHOUT_LINTS = {name: value for name, value in os.environ.items() if name not in LINTS}
 # libtest's `--report-time` adds this to the line of a test.
 TIMED = re.compile(r"^(test (\S+) \.\.\. .*?) <([0-9.]+)s>$", re.MULTILINE)
+# The last lines that are shown of a program that failed without a failed test.
+LAST_LINES = 30
 
 
 class Program:
@@ -76,21 +79,43 @@ class Program:
             started.returncode = self.status = os.waitstatus_to_exitcode(status)
             output.seek(0)
             self.output = output.read().decode(errors="replace")
-            if self.status == -signal.SIGKILL:
-                self.output += f"\n{self.name} was killed after {time.monotonic() - start:.0f} s\n"
         self.seconds, self.cpu_seconds = time.monotonic() - start, usage.ru_utime + usage.ru_stime
+        if self.status and "\ntest result: FAILED" not in self.output:
+            self.output += self.unexplained_end()
         return self
 
     def tests(self):
         """Seconds of each test."""
         return [(float(seconds), test) for _, test, seconds in TIMED.findall(self.output)]
 
+    def unexplained_end(self):
+        """The failure of a program that was aborted or killed, in the form of a failed test: how it ended, the tests
+        that were running, and what was printed last. With its sum, unless it has printed one."""
+        how = signal.Signals(-self.status).name if self.status < 0 else f"status {self.status}"
+        ends = dict(re.findall(r"^test (.+?) \.\.\. (ok|FAILED|ignored)", self.output, re.MULTILINE))
+        # libtest begins the tests in the order in which it lists them, as many at once as there are CPUs.
+        running = [test for test in self.listed(check=False) if test not in ends][: os.cpu_count()]
+        ended = Counter() if "\ntest result: ok" in self.output else Counter(ends.values())
+        passed, failed, ignored = ended["ok"], ended["FAILED"] + 1, ended["ignored"]
+        # Indented, so that no line counts again.
+        last = [f"  {line}" for line in self.output.splitlines()[-LAST_LINES:]]
+        told = [f"ended with {how} after {self.seconds:.0f} s in: {' '.join(running)}", *last]
+        told = [f"test {self.name} ... FAILED", "failures:", f"---- {self.name} ----", *told, "failures:"]
+        told.append(f"test result: FAILED. {passed} passed; {failed} failed; {ignored} ignored")
+        return "\n" + "\n".join(told) + "\n"
+
+    def listed(self, check=True):
+        """The names of its tests."""
+        command, out = [*self.command, "--list", "--format=terse"], subprocess.PIPE
+        listing = subprocess.run(
+            command, cwd=self.directory, env=self.environment, stdout=out, text=True, check=check
+        )
+        return re.findall(r"^(.+): test$", listing.stdout, re.MULTILINE)
+
     def modules(self):
         """A program for the tests of each module."""
-        command = [self.command[0], "--list", "--format=terse"]
-        listed = subprocess.run(command, cwd=self.directory, stdout=subprocess.PIPE, text=True, check=True).stdout
         tests = {}
-        for test in re.findall(r"^(.+): test$", listed, re.MULTILINE):
+        for test in self.listed():
             tests.setdefault(test.partition("::")[0], []).append(test)
         for module, names in tests.items():
             name = self.name.removesuffix("main.rs") + module

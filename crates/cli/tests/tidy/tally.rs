@@ -89,3 +89,47 @@ fn a_step_that_cannot_run_here_is_skipped() {
 fn a_run_that_tested_nothing_is_no_success() {
     assert_eq!(tally(""), ("0 passed, 0 failed, 0 skipped".to_string(), Some(1)));
 }
+
+/// A program of tests, in the shell: it lists five tests, and is aborted after three of them.
+const ABORTED: &str = "case \"$*\" in *--list*) printf '%s: test\\n' a b::c d e f; exit; esac
+echo 'test a ... ok <0.100s>'; echo 'test d ... FAILED <0.100s>'; echo 'test e ... ignored'
+echo 'hangs for 600s: b' >&2; kill -ABRT $$";
+
+/// One that is aborted after its sum.
+const ABORTED_LATE: &str = "case \"$*\" in *--list*) echo 'a: test'; exit; esac
+printf 'test a ... ok <0.100s>\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n'; kill -ABRT $$";
+
+/// Returns the log of a program of tests, or `None` if there is no Python to run it.
+fn log_of(program: &str) -> Option<String> {
+    let run = format!(
+        "import os, runpy, sys; os.cpu_count = lambda: 1
+run = runpy.run_path({:?})
+program = run['Program']('w/main.rs', ['sh', '-c', sys.argv[1], '-'], {:?})
+print(run['TIMED'].sub(r'\\1', program.run().output))",
+        top().join("tools/run-tests.py"),
+        top(),
+    );
+    let output = Command::new("python3").args(["-B", "-c", &run, program]).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).expect("the program prints UTF-8"))
+}
+
+#[test]
+fn an_aborted_program_is_a_failure_with_its_running_tests_and_its_last_lines() {
+    let Some(log) = log_of(ABORTED) else { return println!("skipped: needs python3") };
+    let (text, status) = printed(&format!("{SUITE}{log}{SUITE}step tests 101\n"));
+    let told: Vec<_> = text.lines().filter(|line| !line.starts_with("skipped")).collect();
+    let head = ["failed: d", "failed: w/main.rs", "w/main.rs:", "    ended with SIGABRT after 0 s in: b::c"];
+    assert_eq!(told[..4], head, "{text}");
+    assert!(told.contains(&"      hangs for 600s: b"), "{text}");
+    let last = *told.last().expect("there is a sum");
+    assert_eq!((last, status), ("5 passed, 2 failed, 5 skipped", Some(1)));
+}
+
+#[test]
+fn a_program_that_is_aborted_after_its_sum_is_a_failure() {
+    let Some(log) = log_of(ABORTED_LATE) else { return println!("skipped: needs python3") };
+    let (text, status) = printed(&format!("{log}step tests 101\n"));
+    assert!(text.starts_with("failed: w/main.rs\nw/main.rs:\n    ended with SIGABRT"), "{text}");
+    assert!(text.ends_with("\n1 passed, 1 failed, 0 skipped\n") && status == Some(1), "{text}");
+}
