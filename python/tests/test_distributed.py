@@ -184,6 +184,34 @@ class Faults(ClusterTest):
                 self.assert_each_once()
                 shutil.rmtree(self.out)
 
+    @unittest.skipUnless(sys.platform == "linux", "needs prctl(2)")
+    def test_a_fault_does_not_kill_what_adopts_an_orphan(self):
+        self.fault("here", "kill", "parent")
+        # Adopts the orphan of a process that ends at once.
+        adopter = """
+import ctypes, os, subprocess, sys
+PR_SET_CHILD_SUBREAPER = 36
+assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+subprocess.run([sys.executable, "-c", sys.argv[1], str(os.getpid())], env=os.environ | {"FATHOMFS_FAULTS": sys.argv[2]})
+_, status = os.wait()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+        orphan = """
+import os, sys, time
+from fathomfs.distributed import _faults
+if os.fork():
+    os._exit(0)
+while os.getppid() != int(sys.argv[1]):
+    time.sleep(0.01)
+_faults.point("here")
+os._exit(7)
+"""
+        environment = {name: value for name, value in os.environ.items() if name != "FATHOMFS_FAULTS"}
+        command = [sys.executable, "-c", adopter, orphan, self.tokens]
+        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stderr), (7, ""))
+        self.assertEqual(self.tokens_left(), [])
+
     def test_random_kills(self):
         """Kills at seeded points. FATHOMFS_KILL_ROUNDS makes it longer: a round takes two seconds."""
         for seed in range(int(os.environ.get("FATHOMFS_KILL_ROUNDS", "30"))):

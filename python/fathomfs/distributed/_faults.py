@@ -18,7 +18,8 @@ def point(name: str) -> None:
     """Takes the next token ``NAME.NUMBER.ACTION`` of this point, if there is one.
 
     The actions: ``pass``; ``error`` raises the ``OSError`` whose number the token has; ``wait``
-    for a file with the token's path; ``kill``, ``stop``, ``int`` ... send that signal to the processes whose numbers it has (``self``, ``parent``).
+    for a file with the token's path; ``kill``, ``stop``, ``int`` ... send that signal to the
+    processes whose numbers it has, or to ``self`` or ``parent``.
     """
     directory = os.environ.get(VARIABLE)
     if directory is None:
@@ -43,8 +44,26 @@ def _act(action: str, argument: str, path: str) -> None:
         while not os.path.exists(argument):
             time.sleep(0.01)
     elif action != "pass":
-        known = {"self": os.getpid(), "parent": os.getppid()}
         number = signal.Signals[f"SIG{action.upper()}"]
+        processes = [process for process in map(_process, argument.split()) if process is not None]
         # This process last: it may not come back from its own signal.
-        for process in sorted((known.get(word) or int(word) for word in argument.split()), key=os.getpid().__eq__):
+        for process in sorted(processes, key=os.getpid().__eq__):
             os.kill(process, number)
+
+
+def _process(word: str) -> int | None:
+    if word == "self":
+        return os.getpid()
+    return _parent() if word == "parent" else int(word)
+
+
+def _parent() -> int | None:
+    """The parent, if it has been started with faults too. A process whose parent has ended is a
+    child of init, or of what manages the user's session."""
+    parent = os.getppid()
+    try:
+        with open(f"/proc/{parent}/environ", "rb") as file:
+            variables = file.read().split(b"\0")
+    except OSError:
+        return None
+    return parent if any(variable.startswith(f"{VARIABLE}=".encode()) for variable in variables) else None
