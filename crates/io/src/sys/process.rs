@@ -87,13 +87,21 @@ pub fn tune_allocator() {
     }
 }
 
-/// Returns freed memory from the allocator of glibc to the system (malloc_trim(3)), for a program
+/// Returns freed memory from the allocator of glibc to the system (malloc_trim(3)), for a thread
 /// that has just freed much of it. Takes milliseconds if it is much.
 pub fn release_freed_memory() {
+    // malloc_trim returns free pages inside of all heaps, but not those at the end of a heap that
+    // belongs to a thread. free(3) returns these when it frees a block of at least 64 KiB
+    // (FASTBIN_CONSOLIDATION_THRESHOLD), and only then: many small blocks may have come before.
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim(3) takes an integer and touches nothing that is in use.
+    const BLOCK_BYTES: usize = 65_536;
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim(3) takes an integer and touches nothing that is in use. The block is
+    // freed once, and free(3) takes a null pointer too. The compiler may not remove the pair, as
+    // `black_box` uses the pointer.
     unsafe {
         libc::malloc_trim(0);
+        libc::free(std::hint::black_box(libc::malloc(BLOCK_BYTES)));
     }
 }
 
