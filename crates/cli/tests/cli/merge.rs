@@ -4,11 +4,11 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 
 use crate::support::Tree;
-use crate::support::commands::{fathom, program, stdout_of};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use crate::support::commands::{fathom, halted_at, program, stdout_of};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn trees() -> Tree {
@@ -102,14 +102,10 @@ fn a_failed_merge_leaves_no_files() {
 
 /// Starts a merge into `m` that stops at a fault point, and waits until it has stopped.
 #[track_caller]
-fn halted_at(tree: &Tree, point: &str) -> Child {
+fn halted_merge(tree: &Tree, point: &str) -> Child {
     let mut command = Command::new(program());
     command.args(["merge", "-o", "m", "one", "two"]).current_dir(tree.path());
-    command.env("LC_ALL", "C").env("FATHOM_FAULT", format!("{point}:1:STOP"));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = waitpid(Some(Pid::from_child(&child)), WaitOptions::UNTRACED).unwrap().unwrap().1;
-    assert!(status.stopped(), "{point}: {status:?}");
-    child
+    halted_at(command.env("LC_ALL", "C"), point)
 }
 
 /// Sends the merge a signal. Returns its exit status and output.
@@ -120,8 +116,7 @@ fn sent(child: Child, signal: Signal) -> Output {
 
 /// Returns two inventories to merge, or `None` in a build without fault points.
 fn mergeable() -> Option<Tree> {
-    if !cfg!(debug_assertions) {
-        crate::support::skip("needs a build with debug assertions, which has the points to stop a merge at");
+    if !crate::support::needs_faults() {
         return None;
     }
     let tree = trees();
@@ -134,7 +129,7 @@ fn mergeable() -> Option<Tree> {
 fn a_second_merge_into_one_name_is_refused() {
     let Some(tree) = mergeable() else { return };
     for point in ["merge-locked", "segment-closed", "merge-written"] {
-        let child = halted_at(&tree, point);
+        let child = halted_merge(&tree, point);
         for (words, status) in [
             (&["merge", "-o", "m", "one"][..], 1),
             (&["scan", "-o", "m", "r"], 2),
@@ -162,7 +157,7 @@ fn a_second_merge_into_one_name_is_refused() {
 #[test]
 fn a_leftover_of_a_killed_merge_is_reported() {
     let Some(tree) = mergeable() else { return };
-    let merged = sent(halted_at(&tree, "merge-written"), Signal::KILL);
+    let merged = sent(halted_merge(&tree, "merge-written"), Signal::KILL);
     assert!(!merged.status.success());
     let again = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
     let why = "it is left from a run that did not end: remove it, and try again";
@@ -171,7 +166,7 @@ fn a_leftover_of_a_killed_merge_is_reported() {
         format!("fathom merge: cannot create 'm.part': {why}\n")
     );
     fs::remove_dir_all(tree.path().join("m.part")).unwrap();
-    let child = halted_at(&tree, "merge-written");
+    let child = halted_merge(&tree, "merge-written");
     tree.dir("m");
     let late = sent(child, Signal::CONT);
     let why = "fathom merge: cannot rename 'm.part': 'm' exists by now\n";

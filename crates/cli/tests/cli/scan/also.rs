@@ -9,10 +9,10 @@ use std::process::Command;
 use parquet::record::Field;
 use rustix::fs::XattrFlags;
 
-use crate::scan::faults::{StoppedScan, killed_at, needs_faults};
+use crate::scan::faults::{StoppedScan, killed_at};
 use crate::scan::tables::{RowValues, entries, manifest, rows};
 use crate::scan::{Program, beside, run, scan, scan_completely};
-use crate::support::{Tree, needs_tool, skip};
+use crate::support::{Tree, needs_faults, needs_tool, skip};
 
 /// Returns an access control list that lets user 1000 read: `struct posix_acl_xattr_header` and its
 /// entries (linux/posix_acl_xattr.h).

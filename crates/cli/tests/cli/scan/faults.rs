@@ -4,25 +4,17 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scan::tables::{comparable_rows, manifest};
 use crate::scan::{run, scan};
-use crate::support::{Tree, skip};
+use crate::support::Tree;
+use crate::support::commands::halted_at;
 
 /// The number of SIGKILL.
 const KILLED: i32 = 9;
-
-/// Whether the program under test has fault points. If not, prints that the test is skipped.
-pub(crate) fn needs_faults() -> bool {
-    let has_faults = cfg!(debug_assertions);
-    if !has_faults {
-        skip("needs a build with debug assertions, which has the points to end a scan at");
-    }
-    has_faults
-}
 
 /// Returns a tree of some 60 directories. Two have enough entries for several checkpoints, and one
 /// inode has names in distant directories.
@@ -92,12 +84,7 @@ impl StoppedScan {
     /// Starts a scan and waits until it has stopped at `point`.
     #[track_caller]
     pub(crate) fn at(tree: &Tree, out: &Path, point: &str, words: &[&str]) -> Self {
-        let mut command = faulty(tree, out, &format!("{point}:1:STOP"), words);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let halted = Self(child);
-        let status = waitpid(Some(halted.pid()), WaitOptions::UNTRACED).unwrap().unwrap().1;
-        assert!(status.stopped(), "{point}: {status:?}");
-        halted
+        Self(halted_at(&mut faulty(tree, out, "", words), point))
     }
 
     fn pid(&self) -> Pid {

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::scan::faults::{StoppedScan, killed_at, needs_faults, part_of};
+use crate::scan::faults::{StoppedScan, killed_at, part_of};
 use crate::scan::{beside, run, scan, scan_completely};
-use crate::support::Tree;
+use crate::support::{Tree, needs_faults};
 
 fn bits(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().permissions().mode() & 0o7777

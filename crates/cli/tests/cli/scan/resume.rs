@@ -10,14 +10,12 @@ use std::process::Command;
 use parquet::record::Field;
 use serde_json::Value;
 
-use crate::scan::faults::{
-    StoppedScan, assert_complete, bushy_tree, faulty, killed_at, needs_faults, part_of, stderr_of,
-};
+use crate::scan::faults::{StoppedScan, assert_complete, bushy_tree, faulty, killed_at, part_of, stderr_of};
 use crate::scan::tables::{bytes, comparable_rows, entries, manifest, number, rows};
 use crate::scan::{beside, run, scan, scan_completely};
 use crate::support::program::Program;
 use crate::support::random::Random;
-use crate::support::{Tree, is_ignored};
+use crate::support::{Tree, is_ignored, needs_faults};
 
 /// The fault points that every scan passes before its inventory has its final name, in order.
 const POINTS_BEFORE_PUBLICATION: [&str; 12] = [

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use parquet::record::Field;
 
-use crate::scan::faults::{bushy_tree, needs_faults};
+use crate::scan::faults::bushy_tree;
 use crate::scan::resume::interrupted_and_resumed;
 use crate::scan::tables::{RowValues, comparable_rows, entries, manifest, number, rows};
 use crate::scan::{beside, run, scan, scan_completely, varied};
 use crate::support::random::Random;
-use crate::support::{Tree, skip};
+use crate::support::{Tree, needs_faults, skip};
 
 /// Longer than a directory must be unchanged for `--since` to skip it, whatever the phase of the
 /// clock's second.

@@ -4,7 +4,9 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::Tree;
 use super::program::Program;
@@ -26,4 +28,15 @@ pub(crate) fn stdout_of(tree: &Tree, words: &[&str]) -> Vec<u8> {
     let output = fathom(tree, words);
     assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
     output.stdout
+}
+
+/// Starts a command that stops at a fault point, and waits until it has stopped. A build without
+/// fault points does not stop: see [`super::needs_faults`].
+#[track_caller]
+pub(crate) fn halted_at(command: &mut Command, point: &str) -> Child {
+    command.env("FATHOM_FAULT", format!("{point}:1:STOP"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = waitpid(Some(Pid::from_child(&child)), WaitOptions::UNTRACED).unwrap().unwrap().1;
+    assert!(status.stopped(), "{point}: {status:?}");
+    child
 }

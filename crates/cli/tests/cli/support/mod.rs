@@ -66,6 +66,15 @@ pub(crate) fn needs_gnu(major: u32, minor: u32) -> bool {
     enough
 }
 
+/// Whether the program under test has fault points. If not, prints that the test is skipped.
+pub(crate) fn needs_faults() -> bool {
+    let has_faults = cfg!(debug_assertions);
+    if !has_faults {
+        skip("needs a build with debug assertions, which has fault points");
+    }
+    has_faults
+}
+
 /// Whether the tool `name` is installed. If not, prints that the test is skipped.
 pub(crate) fn needs_tool(name: &str) -> bool {
     let found = program::on_path(name).is_some();
