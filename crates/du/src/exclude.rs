@@ -293,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+        #![proptest_config(fathom_cases::property(300))]
 
         #[test]
         fn the_same_is_shown_as_by_gnu_du(patterns in proptest::collection::vec(pattern(), 1..3), utf8: bool, posix: bool) {

@@ -222,7 +222,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(256))]
 
         #[test]
         fn equals_sorting_everything(

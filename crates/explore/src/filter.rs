@@ -194,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(256))]
 
         #[test]
         fn any_bytes_are_a_filter_or_refused(text: Vec<u8>, name: Vec<u8>) {

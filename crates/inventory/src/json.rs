@@ -292,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(256))]
 
         #[test]
         fn objects_are_read_back_as_written(

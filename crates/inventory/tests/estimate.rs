@@ -129,7 +129,8 @@ fn ranges_hold_the_truth_and_what_is_read_in_full_is_exact() {
     assert_eq!(whole.reads, truth[2] as u64);
 
     for budget in [60, 1_000, 2_500] {
-        let (mut claimed, mut held, mut mean, runs) = ([0; 5], [0; 5], [0.0; 5], 30);
+        let (mut claimed, mut held, mut mean, runs) =
+            ([0; 5], [0; 5], [0.0; 5], fathom_cases::count(30).max(6) as u64);
         for seed in 0..runs {
             let outcome = sample(&root, budget, seed);
             assert!(!outcome.exact && !outcome.stopped && outcome.reads < budget + 300, "{outcome:?}");

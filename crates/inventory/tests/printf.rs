@@ -181,8 +181,7 @@ fn formats_at_random() {
     let formats = proptest::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat());
     // find passes an escaped `%` to the printf of the C library, together with the text after it.
     let formats = formats.prop_filter("an escaped %", |format| !format.windows(2).any(|pair| pair == b"\\%"));
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) };
-    let run = TestRunner::new(config).run(&formats, |format| {
+    let run = TestRunner::new(fathom_cases::property(400)).run(&formats, |format| {
         let ours = as_text(ours(&entries, &format, &mut System::new(&tree)));
         prop_assert_eq!(ours, as_text(theirs(&tree, "tree", &format)), "{}", format.escape_ascii());
         Ok(())

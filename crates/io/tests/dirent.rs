@@ -97,7 +97,7 @@ fn buffer(entries: &[(u64, u64, u8, Vec<u8>)]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(fathom_cases::property(256))]
 
     #[test]
     fn parsed_entries_equal_written_ones(entries in entries()) {

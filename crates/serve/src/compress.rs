@@ -150,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+        #![proptest_config(fathom_cases::property(200))]
 
         #[test]
         fn any_body_comes_back(part in proptest::collection::vec(any::<u8>(), 0..600), times in 0usize..20) {

@@ -62,7 +62,6 @@ impl DateCache {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::*;
 
@@ -109,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(2000) })]
+        #![proptest_config(fathom_cases::property(2000))]
 
         #[test]
         fn formatted_dates_parse_again(seconds in 0..YEAR_10000_S) {

@@ -176,7 +176,6 @@ impl<'a> Iterator for EntityTags<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::*;
 
@@ -267,7 +266,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(4000) })]
+        #![proptest_config(fathom_cases::property(4000))]
 
         #[test]
         fn different_states_have_different_tags(

@@ -465,6 +465,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         #[test]
         fn every_request_is_counted_once(
             requests in proptest::collection::vec((any::<u16>(), 0_usize..6, any::<u32>(), any::<u64>()), 0..50),

@@ -113,7 +113,6 @@ impl MultipartSegment {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::*;
 
@@ -181,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(1000) })]
+        #![proptest_config(fathom_cases::property(1000))]
 
         #[test]
         fn a_client_finds_the_ranges(

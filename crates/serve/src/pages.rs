@@ -274,7 +274,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+        #![proptest_config(fathom_cases::property(2000))]
 
         #[test]
         fn escaped_text_has_no_markup(text: Vec<u8>) {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
+        #![proptest_config(fathom_cases::property(4000))]
 
         #[test]
         fn scaled_values_are_exact(bits in 0u32..64, value: u64) {

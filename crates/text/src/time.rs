@@ -350,7 +350,7 @@ mod tests {
     ];
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+        #![proptest_config(fathom_cases::property(200))]
 
         #[test]
         fn equals_gnu_date(

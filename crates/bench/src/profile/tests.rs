@@ -203,6 +203,8 @@ fn any_entry() -> impl Strategy<Value = ProfileEntry> {
 }
 
 proptest! {
+    #![proptest_config(fathom_cases::property(256))]
+
     #[test]
     fn any_bytes_are_a_profile_or_an_error(bytes: Vec<u8>) {
         let _ = Profile::parse(&bytes);

@@ -88,6 +88,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         /// Damage to a byte of a saved run yields an error or another run, never a panic.
         #[test]
         fn damage_does_not_panic(at in 0_usize..10_000, byte: u8, end in 0_usize..10_000) {

@@ -41,6 +41,8 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         /// The share of reads is the requested one, in the whole file and by chance in its parts.
         #[test]
         fn the_share_of_reads_is_exact(blocks in 1_u64..20_000, percent in 0_u8..=100, seed: u64) {

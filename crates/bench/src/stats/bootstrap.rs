@@ -194,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
+        #![proptest_config(fathom_cases::property(32))]
 
         #[test]
         fn an_interval_is_around_its_median_and_within_the_values(

@@ -99,6 +99,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         #[test]
         fn half_of_the_values_are_on_each_side_of_the_median(values in prop::collection::vec(-1e9..1e9, 1..50)) {
             let middle = median(&values).unwrap();

@@ -406,7 +406,7 @@ fn any_run() -> impl Strategy<Value = Run> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(fathom_cases::property(256))]
 
     #[test]
     fn no_run_breaks_the_page(run in any_run()) {

@@ -220,7 +220,7 @@ fn field(text: &str, name: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { failure_persistence: ProptestConfig::default().failure_persistence, ..fathom_cases::property(64) })]
 
     #[test]
     fn any_text_survives_csv(method in "\\PC*|[,\"\n\r a]*", reason in "[,\"\n\r a]*") {

@@ -27,7 +27,7 @@ const LINES: [&str; 12] = [
 fn compare(path: &Path) {
     let elsewhere = Tree::new();
     let mut engines = ENGINES.iter().filter(|engine| engine.is_allowed()).cycle();
-    for line in LINES {
+    for line in &LINES[..fathom_cases::count(LINES.len())] {
         let case = du(&elsewhere, line).arg(path);
         let engine = engines.next().expect("a model that needs nothing is among them");
         let expected = case.agree(Program::AsDu, case.run(Program::Gnu));

@@ -2,7 +2,6 @@
 //! with every traversal.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -252,12 +251,6 @@ fn listed_dirs(tree: &Tree) -> Vec<String> {
     records(&output.unwrap(), "").into_iter().filter(|dir| !dir.starts_with(".git")).collect()
 }
 
-/// Returns the seeds to try: only `FATHOM_SEED` if it is set.
-fn seeds(all: Range<u64>) -> Range<u64> {
-    let one: Option<u64> = std::env::var("FATHOM_SEED").ok().and_then(|seed| seed.parse().ok());
-    one.map_or(all, |seed| seed..seed + 1)
-}
-
 #[track_caller]
 fn assert_same(tree: &Tree, seed: u64, expected: &BTreeSet<String>, found: &BTreeSet<String>, what: &str) {
     let missing: Vec<_> = expected.difference(found).collect();
@@ -271,7 +264,7 @@ fn assert_same(tree: &Tree, seed: u64, expected: &BTreeSet<String>, found: &BTre
         .output()
         .unwrap();
     let rules = String::from_utf8_lossy(&rules.stdout).into_owned();
-    panic!("FATHOM_SEED={seed}, {what}: missing {missing:?}, surplus {surplus:?}\n{rules}");
+    panic!("seed {seed}, {what}: missing {missing:?}, surplus {surplus:?}\n{rules}");
 }
 
 #[test]
@@ -279,7 +272,7 @@ fn git_ignores_the_same_entries() {
     if !crate::support::needs_tool("git") {
         return;
     }
-    for seed in seeds(0..40) {
+    for seed in fathom_cases::seeds(40) {
         let (tree, mut random) = (Tree::new(), Random::new(seed));
         let made = program("git", &tree, "").args(["init", "-q", "."]).status().unwrap();
         assert!(made.success());
@@ -305,7 +298,7 @@ fn git_ignores_the_same_entries() {
 
 #[test]
 fn a_scan_marks_the_entries_that_a_list_leaves_out() {
-    for seed in seeds(0..20) {
+    for seed in fathom_cases::seeds(20) {
         let (tree, mut random) = (Tree::new(), Random::new(seed));
         tree.holding(".git/info/exclude", rules(&mut random));
         make_files(&mut random, &tree, "", 2);
@@ -332,7 +325,7 @@ fn fd() -> Option<PathBuf> {
 #[test]
 fn fd_ignores_the_same_entries() {
     let Some(fd) = fd() else { return crate::support::skip("needs fdfind") };
-    for seed in seeds(0..40) {
+    for seed in fathom_cases::seeds(40) {
         let (tree, mut random) = (Tree::new(), Random::new(seed));
         make_files(&mut random, &tree, "", 2);
         make_rules(&mut random, &tree, &[".gitignore", ".ignore"], 20);

@@ -75,6 +75,11 @@ fn no_unfinished_work() {
 }
 
 #[test]
+fn no_test_reads_the_tier_of_a_run() {
+    assert_none(sources::tier_readers(&Tree::checkout()));
+}
+
+#[test]
 fn libraries_neither_print_nor_read_the_environment() {
     assert_none(sources::programs_own(&Tree::checkout()));
 }

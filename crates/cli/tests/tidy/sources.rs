@@ -102,12 +102,23 @@ const PROGRAM_ONLY_CALLS: [&str; 9] = [
     "process::exit",
 ];
 
+/// The crate that tests ask for the tier of a run.
+const CASES: &str = "crates/cases/";
+/// The environment variable that has the tier.
+const TIER: &str = "\"FATHOM_TESTS\"";
+
+/// Finds sources that read the tier themselves.
+pub(crate) fn tier_readers(tree: &Tree) -> Vec<String> {
+    let others = tree.texts(".rs").filter(|(file, _)| !file.starts_with(CASES) && !file.contains("/tidy/"));
+    let readers = others.filter(|(_, source)| source.contains(TIER));
+    readers.map(|(file, _)| format!("{file}: reads the tier of a test run")).collect()
+}
+
 /// Finds such calls in libraries, outside their tests.
 pub(crate) fn programs_own(tree: &Tree) -> Vec<String> {
     let mut problems = Vec::new();
-    let libraries = |file: &str| {
-        file.starts_with("crates/") && !file.starts_with("crates/cli/") && file.contains("/src/")
-    };
+    let is_other = |file: &str| file.starts_with("crates/cli/") || file.starts_with(CASES);
+    let libraries = |file: &str| file.starts_with("crates/") && !is_other(file) && file.contains("/src/");
     for (file, source) in tree.texts(".rs").filter(|(file, _)| libraries(file)) {
         let code = code_only(source);
         let code = &code[..code.find("#[cfg(test)]\nmod ").unwrap_or(code.len())];

@@ -85,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(256))]
 
         #[test]
         fn kept_files_are_the_largest_of_all(sizes in prop::collection::vec(0u64..50, 0..60)) {

@@ -164,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(256))]
 
         #[test]
         fn tiles_cover_the_area_in_proportion(

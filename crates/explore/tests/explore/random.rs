@@ -76,7 +76,7 @@ fn check(it: &Driver, (columns, lines): (u16, u16)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(fathom_cases::property(300))]
 
     #[test]
     fn invariants_hold_after_any_keys(steps in prop::collection::vec(step(), 1..60)) {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(64))]
 
         #[test]
         fn records_are_sorted_whatever_the_buffer_size(

@@ -265,7 +265,7 @@ impl SimulatedWalk {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(fathom_cases::property(64))]
 
     #[test]
     fn an_export_has_every_entry_of_a_walk_in_its_order(plan in prop::collection::vec(0u8..5, 0..120)) {

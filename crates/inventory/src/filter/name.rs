@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
+        #![proptest_config(fathom_cases::property(4000))]
 
         #[test]
         fn short_cuts_match_what_the_pattern_matches(pattern in piece(), name in piece(), utf8 in any::<bool>()) {

@@ -237,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+        #![proptest_config(fathom_cases::property(2000))]
 
         #[test]
         fn any_bytes_are_a_format_or_refused(

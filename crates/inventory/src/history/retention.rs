@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+        #![proptest_config(fathom_cases::property(500))]
 
         #[test]
         fn the_kept_ones_cover_each_period_and_are_no_more(

@@ -282,7 +282,7 @@ fn snapshot(time: i64, set: &str, ended: bool, complete: bool, manifest: &Manife
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(fathom_cases::property(200))]
 
     #[test]
     fn the_newest_ones_of_each_set_of_trees_are_always_kept(

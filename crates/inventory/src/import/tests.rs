@@ -505,7 +505,7 @@ fn parts() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+    #![proptest_config(fathom_cases::property(100))]
 
     #[test]
     fn any_export_is_imported_or_refused(

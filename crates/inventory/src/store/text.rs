@@ -89,7 +89,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
+        #![proptest_config(fathom_cases::property(4000))]
 
         #[test]
         fn two_names_have_two_texts(one in name(), other in name()) {

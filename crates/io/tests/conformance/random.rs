@@ -100,7 +100,7 @@ fn compare_all(path: &Path, limit: usize, follow: Follow) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(fathom_cases::property(64))]
 
     #[test]
     fn every_model_lists_generated_trees_as_std_does(

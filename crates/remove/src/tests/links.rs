@@ -18,7 +18,7 @@ fn random_tree(base: &Path, random: &mut Random) -> Vec<PathBuf> {
         dirs.push(dir);
     }
     let mut files: Vec<PathBuf> = Vec::new();
-    for number in 0..60 {
+    for number in fathom_cases::seeds(60) {
         let path = dirs[random.below(dirs.len())].join(format!("f{number}"));
         if !files.is_empty() && random.below(2) == 0 {
             fs::hard_link(&files[random.below(files.len())], &path).unwrap();
@@ -49,7 +49,7 @@ fn expected(tops: &[PathBuf]) -> (u64, u64) {
 
 #[test]
 fn bytes_are_freed_by_the_last_link_only() {
-    for seed in 0..60 {
+    for seed in fathom_cases::seeds(60) {
         let temp = tempfile::tempdir().unwrap();
         let mut random = Random::new(seed);
         let mut dirs = random_tree(temp.path(), &mut random);

@@ -50,6 +50,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         #[test]
         fn credentials_survive_a_round_trip(user in "[^:\\p{Cc}]{0,20}", password in "[^\\p{Cc}]{0,20}") {
             let header = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));

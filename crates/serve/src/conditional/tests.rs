@@ -2,7 +2,6 @@
 
 use http::HeaderValue;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -212,7 +211,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(8000) })]
+    #![proptest_config(fathom_cases::property(8000))]
 
     #[test]
     fn the_order_is_that_of_the_rfc(case in cases()) {

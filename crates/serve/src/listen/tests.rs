@@ -300,6 +300,8 @@ fn a_socket_that_was_handed_over_is_looked_at_first() {
 }
 
 proptest! {
+    #![proptest_config(fathom_cases::property(256))]
+
     #[test]
     fn any_word_is_read_back_from_its_own_text(text in "(\\[[0-9a-f:]{0,8}\\]|[a-z0-9.:@/\\[\\] é-]{0,12}):[0-9+-]{0,6}|unix:[@/a-z:]{0,9}") {
         if let Ok(read) = text.parse::<ListenSpec>() {

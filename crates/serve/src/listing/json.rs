@@ -160,7 +160,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+        #![proptest_config(fathom_cases::property(1000))]
 
         #[test]
         fn any_entry_comes_back(name in proptest::collection::vec(1u8.., 1..20), bytes: u64, sec: i64, nsec in 0u32..1_000_000_000) {

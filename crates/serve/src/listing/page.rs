@@ -166,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+        #![proptest_config(fathom_cases::property(300))]
 
         #[test]
         fn a_cut_is_the_same_as_of_all_sorted(entries in 0usize..400, start in 0usize..400, len in 0usize..400) {

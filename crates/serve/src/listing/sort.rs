@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
+        #![proptest_config(fathom_cases::property(4000))]
 
         #[test]
         fn orders_are_total(a in any_entry(), b in any_entry(), c in any_entry(), order in any_order()) {

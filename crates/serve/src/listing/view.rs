@@ -124,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+        #![proptest_config(fathom_cases::property(1000))]
 
         #[test]
         fn any_query_is_read_and_what_is_written_is_read_again(query: String, filter: String, page in 0..usize::MAX) {

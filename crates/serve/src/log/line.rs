@@ -424,6 +424,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         #[test]
         fn any_record_is_one_line_and_comes_back(
             fields in proptest::array::uniform5(proptest::collection::vec(any::<u8>(), 0..40)),

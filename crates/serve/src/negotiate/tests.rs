@@ -1,7 +1,6 @@
 //! The choices for the headers of browsers and programs, compared with a model on the weights.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -120,7 +119,7 @@ fn written(list: &[(&str, u16)], gap: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(4000) })]
+    #![proptest_config(fathom_cases::property(4000))]
 
     #[test]
     fn the_best_is_what_no_other_beats(

@@ -1,7 +1,6 @@
 //! Parsed paths in every encoding, and the round trip from a path to a URL and back.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -177,7 +176,7 @@ fn model(target: &[u8]) -> Result<(Vec<u8>, bool), PathError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(4000) })]
+    #![proptest_config(fathom_cases::property(4000))]
 
     #[test]
     fn parsing_is_what_a_naive_decoder_says(target in "/(%2[ef]|%00|%[0-9a-g]{2}|%|[./a?#]|[.]{2}|/){0,8}") {

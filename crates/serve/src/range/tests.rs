@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::Selection::{Many, One, Unsatisfiable, Whole};
 use super::*;
@@ -144,7 +143,7 @@ fn model(asked: &[Bounds], size: u64) -> Vec<BTreeSet<u128>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::with_cases(8000) })]
+    #![proptest_config(fathom_cases::property(8000))]
 
     #[test]
     fn ranges_are_sets_of_positions(asked in asked(), size in 0..12u64) {

@@ -221,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+        #![proptest_config(fathom_cases::property(1000))]
 
         #[test]
         fn a_site_is_always_one_of_those_there_are(host in prop::collection::vec(any::<u8>(), 0..40)) {

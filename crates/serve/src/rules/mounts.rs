@@ -106,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+        #![proptest_config(fathom_cases::property(2000))]
 
         #[test]
         fn it_matches_a_comparison_of_names(

@@ -160,6 +160,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fathom_cases::property(256))]
+
         #[test]
         fn any_bytes_have_a_name_or_none(bytes: Vec<u8>, tag in 0x30u8..0x32) {
             common_name(&bytes);

@@ -193,7 +193,7 @@ fn compressible_types_are_known() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(fathom_cases::property(2000))]
 
     #[test]
     fn any_path_has_a_type(path: Vec<u8>, extension in proptest::option::of("[a-zA-Z0-9]{1,5}")) {

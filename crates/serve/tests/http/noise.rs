@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
+use proptest::test_runner::TestRunner;
 
 use crate::support::{Response, TestServer, Tree, prose};
 
@@ -46,9 +46,7 @@ fn run<S: Strategy>(
     test: impl Fn(&TestServer, S::Value) -> Result<(), TestCaseError>,
 ) {
     let (_tree, served) = served();
-    let config =
-        Config { failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..Config::with_cases(cases) };
-    TestRunner::new(config).run(&strategy, |value| test(&served, value)).unwrap();
+    TestRunner::new(fathom_cases::property(cases)).run(&strategy, |value| test(&served, value)).unwrap();
     assert_eq!(served.get("/h").status, 200);
     let metrics = served.get("/m");
     assert!(!metrics.text().contains("status=\"500\""), "{}", metrics.text());

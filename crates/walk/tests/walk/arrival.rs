@@ -40,7 +40,7 @@ fn assert_same_as_ordered(roots: &[impl AsRef<Path>], change: impl Fn(Options) -
     for way in way::all() {
         assert_same(&lines, &unordered_lines(options(way), roots), way);
     }
-    for seed in 0..3 {
+    for seed in 0..fathom_cases::count(3) as u64 {
         let recorder = EventRecorder::default();
         let options = options(Way::workers(1 + 2 * usize::try_from(seed).unwrap()));
         let make = move || Ok(Late::new(seed));

@@ -25,14 +25,14 @@ fn timed(way: Way, root: &Path) -> Vec<String> {
 
 #[test]
 fn a_chain_of_100_000_directories() {
-    const DEPTH: usize = 100_000;
-    let chain = Chain::new(DEPTH, &[]);
+    let depth = fathom_cases::count(100_000);
+    let chain = Chain::new(depth, &[]);
     let lines = timed(SYNC, &chain.root());
-    assert_eq!(lines.len(), 2 * (DEPTH + 1));
-    for (depth, line) in lines[..=DEPTH].iter().enumerate().skip(1) {
+    assert_eq!(lines.len(), 2 * (depth + 1));
+    for (depth, line) in lines[..=depth].iter().enumerate().skip(1) {
         assert!(line.starts_with(&format!("enter m {depth} ")), "{line}");
     }
-    assert!(lines[DEPTH + 1..].iter().all(|line| line == "leave"));
+    assert!(lines[depth + 1..].iter().all(|line| line == "leave"));
     for way in [Way::workers(2), Way::workers(64), Way::of(Model::Auto)] {
         assert_same(&lines, &timed(way, &chain.root()), way);
     }
@@ -40,10 +40,10 @@ fn a_chain_of_100_000_directories() {
 
 #[test]
 fn a_chain_whose_walk_is_stopped_halfway() {
-    const DEPTH: usize = 50_000;
-    let chain = Chain::new(DEPTH, &[]);
+    let depth = fathom_cases::count(50_000);
+    let chain = Chain::new(depth, &[]);
     for way in [SYNC, Way::workers(7)] {
-        for turn_back in [1, DEPTH / 2] {
+        for turn_back in [1, depth / 2] {
             let mut recorder = Recorder::new(&[chain.root()]);
             recorder.descend =
                 Box::new(|enter| if enter.node.depth() == turn_back { Descend::No } else { Descend::Yes });

@@ -107,7 +107,7 @@ fn declined_directories_are_dropped() {
         fill(&tree.dir(name), 3_000);
         tree.dir(&format!("{name}/below/below"));
     }
-    for seed in 0..3 {
+    for seed in fathom_cases::seeds(3) {
         let refusing = || {
             let mut recorder = Recorder::new(&[tree.root()]);
             recorder.descend = Box::new(refuse(seed));

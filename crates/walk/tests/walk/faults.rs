@@ -86,7 +86,7 @@ fn options_for(way: Way, seed: u64) -> Options {
 fn the_same_faults_are_reported_for_any_schedule() {
     let tree = forest();
     let mut failed = 0;
-    for seed in 0..30 {
+    for seed in fathom_cases::seeds(30) {
         let mut random = Random::new(seed);
         let rates = rates(&mut random);
         let change = |way: Way| options_for(way, seed);
@@ -97,7 +97,7 @@ fn the_same_faults_are_reported_for_any_schedule() {
             assert_same(&first.lines, &other.lines, format_args!("seed {seed}, {way}, {rates:?}"));
         }
     }
-    assert!(failed > 1_000, "{failed} faults are too few for a test");
+    assert!(failed > fathom_cases::count(1_000) as u64, "{failed} faults are too few for a test");
 }
 
 /// Calls that take a millisecond on average, like round trips: chunks of a directory become tasks
@@ -123,7 +123,7 @@ fn results_are_the_same_where_each_call_is_a_round_trip() {
     mixed(&tree);
     bushy(&tree.dir("bush"), 3, 4);
     fill(&tree.dir("wide"), 500);
-    for seed in 0..10 {
+    for seed in fathom_cases::seeds(10) {
         let mut random = Random::new(seed);
         let rates = rates(&mut random);
         let change = |way: Way| options_for(way, seed);

@@ -199,7 +199,7 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
 fn a_consumer_that_stalls_holds_up_the_walk_but_not_its_end() {
     const BACKLOG: usize = 500;
     let tree = Tree::new();
-    bushy(&tree.root(), 6, 5);
+    bushy(&tree.root(), 6, fathom_cases::count(5).max(4));
     for workers in [1, 8, 64] {
         let _watchdog = Watchdog::new(workers);
         let builder = Builder::new().channels(2).backlog(BACKLOG).workers(workers);
@@ -223,7 +223,7 @@ fn a_consumer_that_stalls_holds_up_the_walk_but_not_its_end() {
 #[test]
 fn a_consumer_that_is_gone_does_not_end_the_others() {
     let tree = Tree::new();
-    bushy(&tree.root(), 5, 5);
+    bushy(&tree.root(), 5, fathom_cases::count(5).max(4));
     let _watchdog = Watchdog::new("gone");
     let (gatherer, mut inboxes) = Builder::new().channels(2).backlog(4).start(SendsEverything).unwrap();
     gatherer.add_root(tree.root()).unwrap();
@@ -244,7 +244,7 @@ fn a_consumer_that_is_gone_does_not_end_the_others() {
 #[test]
 fn a_walk_without_consumers_ends() {
     let tree = Tree::new();
-    bushy(&tree.root(), 6, 5);
+    bushy(&tree.root(), 6, fathom_cases::count(5).max(4));
     let _watchdog = Watchdog::new("all gone");
     let (gatherer, inboxes) = Builder::new().channels(3).backlog(1).start(SendsEverything).unwrap();
     drop(inboxes);
@@ -255,7 +255,7 @@ fn a_walk_without_consumers_ends() {
 #[test]
 fn a_gatherer_that_is_dropped_ends_and_so_do_its_channels() {
     let tree = Tree::new();
-    bushy(&tree.root(), 6, 5);
+    bushy(&tree.root(), 6, fathom_cases::count(5).max(4));
     let _watchdog = Watchdog::new("dropped");
     let (gatherer, inboxes) = Builder::new().backlog(1).start(SendsEverything).unwrap();
     gatherer.add_root(tree.root()).unwrap();

@@ -97,7 +97,7 @@ fn a_directory_with_2_to_the_30_paths_is_listed_once() {
 /// path to a directory is the first.
 #[test]
 fn a_directory_with_several_paths_is_listed_at_the_first() {
-    for seed in 0..25 {
+    for seed in fathom_cases::seeds(25) {
         let mut random = Random::new(seed);
         let tree = Tree::new();
         let count = 2 + random.below(60);

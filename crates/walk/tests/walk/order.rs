@@ -25,7 +25,7 @@ fn assert_all_same(roots: &[impl AsRef<Path>], change: impl Fn(Options) -> Optio
     for way in way::all() {
         assert_same(&lines, &way::lines(options(way), roots), way);
     }
-    for seed in 0..3 {
+    for seed in 0..fathom_cases::count(3) as u64 {
         let mut recorder = Recorder::new(roots);
         let way = Way::workers(1 + 2 * usize::try_from(seed).unwrap());
         way::walk_over(options(way), &mut recorder, move || Ok(Late::new(seed)));
@@ -144,17 +144,18 @@ fn fill_from(dir: &Path, start: usize) {
 
 #[test]
 fn a_chain_of_3_000_directories() {
-    let chain = Chain::new(3_000, &[c"a", c"z"]);
+    let levels = fathom_cases::count(3_000);
+    let chain = Chain::new(levels, &[c"a", c"z"]);
     let lines = assert_all_same(&[chain.root()], |options| options);
     let enters = lines.iter().filter(|line| line.starts_with("enter ")).count();
-    assert_eq!((enters, lines.len()), (1 + 3 * 3_000, 2 * (1 + 3 * 3_000)));
-    assert!(lines.iter().any(|line| line.starts_with("enter m 3000 ")));
+    assert_eq!((enters, lines.len()), (1 + 3 * levels, 2 * (1 + 3 * levels)));
+    assert!(lines.iter().any(|line| line.starts_with(&format!("enter m {levels} "))));
 }
 
 #[test]
 fn a_tree_of_20_000_directories() {
     let tree = Tree::in_memory();
-    bushy(&tree.root(), 5, 6);
+    bushy(&tree.root(), 5, fathom_cases::count(20_000).ilog(5) as usize);
     assert_same(&expected(&tree.root()), &assert_all_same(&[tree.root()], |options| options), "sync");
 }
 

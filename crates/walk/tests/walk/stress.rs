@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::calls::{Calls, Native, Over};
 use crate::support::gate::Gate;
@@ -23,7 +23,7 @@ use fathom_walk::{Descend, Errno, Fields, Follow, Meta, Model, Names, Progress, 
 /// A quarter of the walks are stopped early, and a quarter decline some directories.
 #[test]
 fn three_thousand_small_walks_end() {
-    const WALKS: u64 = 3_000;
+    const WALKS: usize = 3_000;
     let trees: Vec<Tree> = (0..6).map(|_| Tree::in_memory()).collect();
     mixed(&trees[1]);
     bushy(&trees[2].root(), 2, 3);
@@ -31,8 +31,7 @@ fn three_thousand_small_walks_end() {
     trees[4].dir(&vec!["d"; 40].join("/"));
     fill(&trees[5].root(), 1_500);
     let wholes: Vec<_> = trees.iter().map(|tree| way::lines(SYNC.options(), &[tree.root()])).collect();
-    let start = Instant::now();
-    for seed in 0..WALKS {
+    for seed in fathom_cases::seeds(WALKS) {
         let mut random = Random::new(seed);
         let number = random.below(trees.len());
         let ways = [Way::workers(1 + random.below(16)), Way::workers(64), Way::of(Model::Auto)];
@@ -52,7 +51,6 @@ fn three_thousand_small_walks_end() {
             assert_same(&whole[..end], &recorder.lines, format_args!("{way}, seed {seed}"));
         }
     }
-    println!("{WALKS} walks in {} ms", start.elapsed().as_millis());
 }
 
 #[test]
@@ -63,7 +61,7 @@ fn workers_with_a_full_backlog_execute_the_next_task() {
     fill(&tree.dir("d1/wide"), 5_000);
     tree.dir("d1/wide/below/below");
     let roots: Vec<PathBuf> = ["", "d1", "last", "missing", "a", ""].map(|name| tree.path(name)).into();
-    for seed in 0..4 {
+    for seed in fathom_cases::seeds(4) {
         let refusing = || {
             let mut recorder = Recorder::new(&roots);
             recorder.descend = Box::new(refuse(seed));
@@ -112,7 +110,7 @@ fn workers_with_a_full_backlog_list_deferred_directories() {
     };
     let first = lines(SYNC, false);
     for way in way::all() {
-        for _ in 0..5 {
+        for _ in 0..fathom_cases::count(5) {
             assert_same(&first, &lines(way, true), way);
         }
     }
@@ -125,7 +123,7 @@ fn workers_start_and_stop_while_the_consumer_is_slow() {
     let tree = Tree::in_memory();
     bushy(&tree.root(), 6, 3);
     let first = way::lines(SYNC.options(), &[tree.root()]);
-    for round in 0..4 {
+    for round in 0..fathom_cases::count(4) {
         let mut recorder = Recorder::new(&[tree.root()]);
         recorder.on_item = Box::new(|lines| {
             if lines.is_multiple_of(64) {

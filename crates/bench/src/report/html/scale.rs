@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(256))]
 
         #[test]
         fn places_are_inside_and_ticks_are_few(values in prop::collection::vec(any::<f64>(), 1..6), near in 1e-12..1e17) {

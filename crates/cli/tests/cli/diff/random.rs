@@ -202,7 +202,7 @@ fn assert_describes(object: &Value, old: &Snapshot, new: &Snapshot) {
 #[test]
 fn random_changes_are_reported() {
     let mut kinds = [0; 4];
-    for seed in 0..40 {
+    for seed in fathom_cases::seeds(40) {
         let mut forest = ChangingTree::new(seed);
         let old = forest.snapshot();
         if old.values().any(|seen| seen.meta.created().is_err()) {
@@ -230,5 +230,5 @@ fn random_changes_are_reported() {
         let paths: Vec<_> = all.iter().flat_map(|change| [&change.0[..], b"\0"]).collect();
         assert_eq!(diff(&forest.tree, &["-0"], i32::from(!all.is_empty())), paths.concat(), "seed {seed}");
     }
-    assert!(kinds.iter().all(|count| *count > 100), "{kinds:?}");
+    assert!(kinds.iter().all(|count| *count > fathom_cases::count(100)), "{kinds:?}");
 }

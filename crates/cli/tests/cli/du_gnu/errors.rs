@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::support::fuse::{ScriptedFs, TOP};
 use crate::support::outcome::ProgramEnd;
 use crate::support::process::wait_until_idle;
-use crate::support::program::{ENGINES, Program};
+use crate::support::program::{Program, forms};
 use crate::support::{Tree, compare, compare_all, du, needs_fuse};
 
 fn locked() -> Tree {
@@ -200,7 +200,7 @@ fn a_listing_that_breaks_off_is_never_forgotten() {
     }
     let tree = Tree::parse("mnt/, plain/x 100");
     for words in ["-s mnt plain", "mnt/d plain", "-aL mnt"] {
-        for &program in [Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed()) {
+        for program in forms() {
             let outcome = du(&tree, words).mounting(&breaking_off(3, Errno::IO)).run(program);
             assert_eq!(
                 (outcome.err().as_str(), outcome.end),
@@ -320,7 +320,7 @@ fn a_tree_that_changes_is_no_more_than_reported() {
     thread::scope(|scope| {
         scope.spawn(|| come_and_go(&tree, &stop));
         let _stop = StopOnDrop(&stop);
-        for &program in [Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed()) {
+        for program in forms() {
             for _ in 0..6 {
                 let outcome = du(&tree, "-a d still").run(program);
                 let err = outcome.err();
@@ -360,8 +360,7 @@ fn a_link_that_vanishes_is_reported_with_the_cause() {
 #[test]
 fn a_directory_moved_away_spoils_no_other_operand() {
     let tree = Tree::new().wide("a/b/c/d/e/f/g/h/i/j", 9000).with("a/z 1, still/x 100");
-    for &program in [Program::Gnu, Program::AsDu].iter().chain(ENGINES).filter(|program| program.is_allowed())
-    {
+    for program in [Program::Gnu].into_iter().chain(forms()) {
         let ((), outcome) = du(&tree, "-a a still").watch(program, |child| {
             // Du has written its first line, and soon blocks on the full pipe.
             let pipe = child.stdout.as_mut().expect("standard output is a pipe");

@@ -12,15 +12,14 @@ use rustix::fs::FileType;
 use crate::support::fuse::{Gate, ScriptedFs, TOP};
 use crate::support::outcome::{Outcome, ProgramEnd};
 use crate::support::process::wait_until_idle;
-use crate::support::program::{ENGINES, Program};
+use crate::support::program::{Program, forms};
 use crate::support::{Tree, compare, du, needs_fuse};
 
 /// Time limit for a line to appear. A later line was held back.
 const LINE_MAX: Duration = Duration::from_secs(20);
 
 fn programs() -> impl Iterator<Item = Program> {
-    let all = [Program::Gnu, Program::AsDu].into_iter().chain(ENGINES.iter().copied());
-    all.filter(|program| program.is_allowed())
+    [Program::Gnu].into_iter().chain(forms())
 }
 
 fn first_line(child: &mut Child) -> String {

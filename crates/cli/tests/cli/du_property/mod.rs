@@ -1,15 +1,13 @@
 //! Random trees and random command lines: GNU du and fathom must agree on each.
 //!
-//! `FATHOM_CASES=N` sets the number of command lines. A failure names the seed of its tree;
-//! `FATHOM_SEED=N FATHOM_CASES=1` generates that tree and its command lines again. Without a seed,
-//! every run generates the same trees.
+//! A failure names the seed of its tree.
 
 #![cfg(target_os = "linux")]
 
 mod command;
 mod forest;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::support::outcome::ProgramEnd;
@@ -18,37 +16,33 @@ use crate::support::random::Random;
 use command::CommandLine;
 use forest::RandomTree;
 
+/// Number of random trees.
+const TREES: usize = 300;
 /// Number of command lines for each tree.
-const LINES_PER_TREE: u64 = 20;
-/// Default number of command lines.
-const CASES: u64 = 6000;
+const LINES_PER_TREE: usize = 20;
 
 #[test]
 fn random_trees_measure_the_same() {
-    let trees = number("FATHOM_CASES", CASES).div_ceil(LINES_PER_TREE);
-    let first = number("FATHOM_SEED", 1);
-    let next = AtomicU64::new(0);
+    let seeds = Mutex::new(fathom_cases::seeds(TREES));
+    let tried = AtomicUsize::new(0);
     let failure = Mutex::new(None);
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 while failure.lock().expect("no holder panics").is_none() {
-                    let tree = next.fetch_add(1, Ordering::Relaxed);
-                    if tree >= trees {
-                        return;
-                    }
-                    if let Some(report) = try_tree(first + tree) {
-                        failure.lock().expect("no holder panics").get_or_insert(report);
+                    let Some(seed) = seeds.lock().expect("no holder panics").next() else { return };
+                    tried.fetch_add(LINES_PER_TREE, Ordering::Relaxed);
+                    if let Some(report) = try_tree(seed) {
+                        failure.lock().expect("no holder panics").get_or_insert((seed, report));
                     }
                 }
             });
         }
     });
-    let tried = next.load(Ordering::Relaxed).min(trees) * LINES_PER_TREE;
-    println!("{tried} command lines on trees {first} to {}", first + trees - 1);
-    if let Some(report) = failure.into_inner().expect("no holder panics") {
-        panic!("{report}");
+    println!("{} command lines", tried.into_inner());
+    if let Some((seed, report)) = failure.into_inner().expect("no holder panics") {
+        panic!("{}\n{report}", fathom_cases::repeat(seed));
     }
 }
 
@@ -62,9 +56,7 @@ fn try_tree(seed: u64) -> Option<String> {
         let difference = differs(&forest, &line, program)?;
         let (line, difference) = shortest(&forest, line, program, difference);
         let case = line.case(&forest.tree).describe();
-        Some(format!(
-            "FATHOM_SEED={seed} FATHOM_CASES=1\n{program:?} differs from GNU du.\n{case}\n{difference}"
-        ))
+        Some(format!("{program:?} differs from GNU du.\n{case}\n{difference}"))
     })
 }
 
@@ -98,11 +90,4 @@ fn shortest(
         }
     }
     (line, difference)
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    match std::env::var(variable) {
-        Ok(text) => text.parse().unwrap_or_else(|error| panic!("{variable}={text}: {error}")),
-        Err(_) => default,
-    }
 }

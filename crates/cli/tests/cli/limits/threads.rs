@@ -13,11 +13,11 @@ use crate::support::{Tree, needs_tool, skip};
 /// Returns a tree with directories of several shapes, wide and deep.
 fn forest() -> Tree {
     let mut tree = Tree::new();
-    for number in 0..60 {
+    for number in 0..fathom_cases::count(60) {
         tree.dir(format!("d/{}/{number}", number % 7));
         tree.file(format!("d/{}/{number}/f", number % 7), 5000);
     }
-    tree = tree.wide("d/wide", 1500);
+    tree = tree.wide("d/wide", fathom_cases::count(1500));
     tree.deep("d/deep", 60, 3)
 }
 
@@ -105,7 +105,8 @@ fn with_one_thread_scan_completes_and_an_estimate_names_the_limit() {
 fn with_few_threads_every_model_works_or_names_the_limit() {
     let tree = forest();
     let Some(expected) = limited(&tree, 1000, "list -s +0 d") else { return };
-    for model in MODELS {
+    let (default, others) = MODELS.split_last().unwrap();
+    for model in fathom_cases::engines(default, &others.iter().collect::<Vec<_>>()) {
         for limit in 1..=4 {
             // One worker, and as many as the limit allows.
             for threads in [1, 4].into_iter().filter(|threads| *threads == 1 || limit > 2) {

@@ -237,10 +237,9 @@ fn every_model_writes_the_same() {
     let tree = varied();
     let first = comparable_rows(&scan_completely(&tree, "first", "--io sync ."));
     assert!(first.len() > 3000);
-    for (at, model) in
-        ["threads=1", "threads=7", "auto", "async-seq", "async-par", "uring"].iter().enumerate()
-    {
-        if *model == "uring"
+    let others = ["threads=1", "threads=7", "async-seq", "async-par", "uring"];
+    for (at, model) in fathom_cases::engines("auto", &others).into_iter().enumerate() {
+        if model == "uring"
             && !run(scan(&tree).args(["--io", "uring", "-o", "../ring", "p"])).status.success()
         {
             skip("io_uring is not available here");

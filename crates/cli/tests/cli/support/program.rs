@@ -32,6 +32,13 @@ pub(crate) const ENGINES: &[Program] = &[
     Program::Engine(&["--io=uring=2", "--threads=2"]),
 ];
 
+/// Returns the forms of fathom for the next command line: called as `du`, and one of the allowed
+/// [`ENGINES`] in turn, or each of them in a run of all tests.
+pub(crate) fn forms() -> Vec<Program> {
+    let allowed: Vec<Program> = ENGINES.iter().copied().filter(|engine| engine.is_allowed()).collect();
+    fathom_cases::engines(Program::AsDu, &allowed)
+}
+
 impl Program {
     /// The name of the program in the directory [`Program::bin`].
     pub(crate) fn name(self) -> &'static str {

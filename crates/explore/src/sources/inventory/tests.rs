@@ -25,7 +25,7 @@ fn in_many_files(tree: &TestTree) -> PathBuf {
 
 #[test]
 fn rows_and_sums_are_those_of_the_tree() {
-    for seed in 0..12 {
+    for seed in fathom_cases::seeds(12) {
         let tree = TestTree::random(seed);
         let out =
             if seed % 2 == 0 { in_many_files(&tree) } else { scanned(&tree, "one.inv", Scan::default()) };
@@ -48,7 +48,7 @@ impl Row {
 
 #[test]
 fn an_inventory_equals_the_live_tree() {
-    for seed in 0..8 {
+    for seed in fathom_cases::seeds(8) {
         let tree = TestTree::without_links(seed);
         let mut inventory = InventorySource::open(&in_many_files(&tree), None).unwrap();
         let mut live = LiveSource::start(vec![tree.c_root()], LiveOptions::default()).unwrap();
@@ -120,7 +120,7 @@ fn sums_are_those_of_the_usage_of_directories() {
 
 #[test]
 fn growth_is_that_of_the_diff() {
-    for seed in 0..8 {
+    for seed in fathom_cases::seeds(8) {
         let tree = TestTree::without_links(seed);
         let old = in_many_files(&tree);
         let dirs = tree.dirs();
@@ -170,7 +170,7 @@ fn growth_is_that_of_the_diff() {
 
 #[test]
 fn removed_entries_are_hidden() {
-    for seed in 20..26 {
+    for seed in fathom_cases::seeds(6) {
         let tree = TestTree::without_links(seed);
         let mut source = InventorySource::open(&in_many_files(&tree), None).unwrap();
         let dirs = tree.dirs();
@@ -242,7 +242,7 @@ fn questions_that_nobody_wants_end() {
 
 #[test]
 fn removed_entries_leave_the_sums_of_all_files() {
-    for seed in 20..26 {
+    for seed in fathom_cases::seeds(6) {
         let tree = TestTree::random(seed);
         let mut source = InventorySource::open(&in_many_files(&tree), None).unwrap();
         let mut random = fathom_io::Random::new(seed);

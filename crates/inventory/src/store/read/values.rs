@@ -295,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 4096, ..ProptestConfig::default() })]
+        #![proptest_config(fathom_cases::property(4096))]
 
         #[test]
         fn any_bytes_are_values_or_an_error(

@@ -325,7 +325,7 @@ fn any_name() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(fathom_cases::property(1000))]
 
     #[test]
     fn any_names_stay_text_and_are_reachable(

@@ -242,7 +242,7 @@ fn is_read_so(parts: &[PatternPart]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(fathom_cases::property(2000))]
 
     #[test]
     fn it_matches_as_a_backtracking_matcher(

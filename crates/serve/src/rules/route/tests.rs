@@ -135,7 +135,7 @@ fn a_rewrite_gives_bytes_as_they_are() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(fathom_cases::property(1000))]
 
     #[test]
     fn a_location_is_always_a_path_of_the_same_host(path in prop::collection::vec(any::<u8>(), 0..12), slashes in 0..4usize, query in any::<Option<String>>()) {

@@ -169,8 +169,8 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the models that this kernel supports. An unsupported model is reported on standard
-/// error.
+/// Returns `auto` and another model in turn, or all models in a run of all tests. A model that this
+/// kernel does not support is reported on standard error.
 pub(crate) fn models() -> Vec<Model> {
     let tree = Tree::new(&[]);
     let is_supported = |model: &Model| {
@@ -182,7 +182,8 @@ pub(crate) fn models() -> Vec<Model> {
         }
         refusal.is_none()
     };
-    Model::with(Use::Serve).filter(is_supported).collect()
+    let others: Vec<Model> = Model::with(Use::Serve).filter(|model| *model != Model::Auto).collect();
+    fathom_cases::engines(Model::Auto, &others).into_iter().filter(is_supported).collect()
 }
 
 /// Returns the configuration line that selects `model`.

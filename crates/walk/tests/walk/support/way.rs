@@ -41,28 +41,27 @@ impl Way {
 /// The way whose result the others are compared with.
 pub(crate) const SYNC: Way = Way::of(Model::Sync);
 
-/// Returns every model that is available here, once.
+/// Returns the default way and another one in turn, of every model that is available here once; in
+/// a run of all tests, all of them.
 pub(crate) fn models() -> Vec<Way> {
-    let mut ways = vec![SYNC, Way::workers(64)];
-    ways.extend([Model::Auto, Model::AsyncSeq, Model::AsyncPar].map(Way::of));
-    ways.extend(rings(&[64]));
-    ways
+    let mut others = vec![SYNC, Way::workers(64)];
+    others.extend([Model::AsyncSeq, Model::AsyncPar].map(Way::of));
+    others.extend(rings(&[64]));
+    fathom_cases::engines(Way::of(Model::Auto), &others)
 }
 
-/// Returns the ways without an async runtime or io_uring.
+/// Like [`models`], of the ways without an async runtime or io_uring.
 pub(crate) fn blocking() -> Vec<Way> {
-    let mut ways: Vec<Way> = [1, 2, 7, 64].map(Way::workers).into();
-    ways.push(Way::of(Model::Auto));
-    ways
+    fathom_cases::engines(Way::of(Model::Auto), &[1, 2, 7, 64].map(Way::workers))
 }
 
-/// Returns every way that is available here.
+/// Like [`models`], of every way that is available here.
 pub(crate) fn all() -> Vec<Way> {
-    let mut ways = blocking();
-    ways.extend([Model::AsyncSeq, Model::AsyncPar].map(Way::of));
-    ways.push(Way { choice: Model::AsyncPar, threads: Some(3) });
-    ways.extend(rings(&[1, 64]));
-    ways
+    let mut others: Vec<Way> = [1, 2, 7, 64].map(Way::workers).into();
+    others.extend([Model::AsyncSeq, Model::AsyncPar].map(Way::of));
+    others.push(Way { choice: Model::AsyncPar, threads: Some(3) });
+    others.extend(rings(&[1, 64]));
+    fathom_cases::engines(Way::of(Model::Auto), &others)
 }
 
 #[cfg(target_os = "linux")]
