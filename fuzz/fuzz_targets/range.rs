@@ -8,8 +8,11 @@ use fathom_serve::multipart::{Multipart, MultipartSegment};
 use fathom_serve::range::{Selection, content_range, select};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (u64, u8, &[u8])| {
-    let (size, limit, header) = input;
+// The size of the file and the number of ranges allowed come before the header.
+fuzz_target!(|bytes: &[u8]| {
+    let Some((size, rest)) = bytes.split_first_chunk::<8>() else { return };
+    let Some((&limit, header)) = rest.split_first() else { return };
+    let size = u64::from_le_bytes(*size);
     let ranges = match select(header, size, limit.into()) {
         Selection::Whole | Selection::Unsatisfiable => return,
         Selection::One(range) => vec![range],

@@ -3,8 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
+extern crate self as libfuzzer_sys;
+
 mod arguments;
 mod bench;
+mod corpora;
 mod diff;
 mod du_gnu;
 mod du_property;
@@ -35,3 +38,6 @@ mod support;
 mod terminal;
 mod top;
 mod views;
+
+// The fuzz targets take the macro from a crate of this name.
+pub(crate) use corpora::fuzz_target;
