@@ -7,19 +7,19 @@ slowfs := --manifest-path benches/slowfs/Cargo.toml --target-dir $(target)/slowf
 # Where `make run` looks: your home directory, or here where there is none.
 DIR ?= $(or $(wildcard $(HOME)),.)
 FUZZ_SECONDS ?= 60
-# All crates, with what the tests of HTTP/3 need; package-test checks them as they are without.
-workspace := --workspace --features fathom-serve/http3-test
+# All crates: as they are built by default, and in a run of all tests with HTTP/3.
+workspace := --workspace $(if $(filter all,$(FATHOM_TESTS)),--features fathom-serve/http3-test)
 # Has cargo lint the crates of the workspace while it compiles them, with warnings denied.
 linted := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
-# `make test` sets it to --locked: a fresh clone tests the versions that were committed.
+# tools/test.sh sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test check fmt clippy clippy-apart doc rust-build rust-test posix-test sanitize package-test model-test slowfs-test bench-test playground-test python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
+.PHONY: help run build test test-all check fmt clippy clippy-apart doc rust-build rust-test rust-test-alone posix-test sanitize package-test model-test slowfs-test bench-test playground-smoke python-smoke python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*%*\):.*## /  make \1\t/p' Makefile | expand -t 28
 
 run: ## Show what takes the space below DIR (your home directory unless given)
 	$(cargo) run --profile quick --bin fathom -- du --tree "$(DIR)"
@@ -27,8 +27,11 @@ run: ## Show what takes the space below DIR (your home directory unless given)
 build: ## The optimised programs
 	$(cargo) build --release --workspace
 
-test: ## Everything: set-up, checks, all tests; the last line is the sum
+test: ## Set-up, checks, and a part of each test's cases, in 15 minutes; the last line is the sum
 	tools/test.sh
+
+test-all: ## Every case of every test; SHARD=1/4 to SHARD=4/4 run a quarter each
+	tools/test.sh all
 
 check: fmt clippy doc ## Format, lints and documentation, warnings denied
 
@@ -57,9 +60,11 @@ doc:
 rust-build:
 	$(linted) $(cargo) test $(workspace) --no-run $(LOCKED)
 
-rust-test: ## The Rust tests alone, with the lints of what they compile and of the documentation
-	if command -v python3 >/dev/null; then $(linted) tools/run-tests.py $(workspace) $(LOCKED); \
-	else $(linted) $(cargo) test $(workspace) --no-fail-fast $(LOCKED) -- --show-output; fi
+rust-test: ## The Rust tests that run beside others, with the lints of what they compile and of the documentation
+	$(linted) tools/run-tests.py together $(workspace) $(LOCKED)
+
+rust-test-alone: ## The Rust tests that need the machine for themselves (tools/tests.txt)
+	$(linted) tools/run-tests.py alone $(workspace) $(LOCKED)
 
 posix-test: ## The tests of crates/io with POSIX calls alone
 	$(cargo) test -p fathom-io --features posix --no-fail-fast $(LOCKED) -- --show-output
@@ -84,9 +89,15 @@ bench-test: ## The tests of the benchmarks' own statistics and reports
 	python3 -B -m unittest discover -s benches -p 'test_*.py'
 
 # The Python environment of the tests has Zig, and what Python's program needs; the other one Bun and Deno.
-playground-test: ## The playground's programs in all languages, against what they agree on
-	PATH="$(abspath $(target))/python-env/bin:$(abspath $(target))/node-env/bin:$$PATH" \
-		tools/playground-test.sh bun c cpp deno go java node python rust-crates zig
+playground-path := PATH="$(abspath $(target))/python-env/bin:$(abspath $(target))/node-env/bin:$$PATH"
+playground-%: ## The playground's program in a language, against what the languages agree on
+	$(playground-path) python3 -B playground/test_playground.py $* -v
+
+playground-smoke: ## The same for the program in C, with blocking calls and a ring
+	$(playground-path) python3 -B playground/test_playground.py c -v -k .c. -k .c_blocking. -k .c_uring.
+
+python-smoke: ## The tests of distributed scans that need no native module
+	tools/python-smoke.sh
 
 python-test: rust-build ## The Python package, installed into the tests' environment
 	$(linted) tools/python-test.sh

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Runs the workspace's test programs, as many at once as there are CPUs, and prints the output of each whole.
 
-    tools/run-tests.py [OPTION OF CARGO TEST...]
+    tools/run-tests.py together|alone [OPTION OF CARGO TEST...]
 
-cargo runs one test program after the other, and most of them wait for a browser, a server or a disk towards their
-end. The longest ones of the last run begin first; in a fresh clone, those of LONGEST. Prints what
-`cargo test -- --show-output` prints, and writes the seconds of every test to test-logs/tests.tsv in the target
-directory, and the seconds of processor time and of wall time of every program to programs.tsv beside it. Exit status:
-0, or 101 if a test failed.
+`together` runs all tests but those that tools/tests.txt has run alone, each program in a process of its own; the
+longest ones of the last run begin first. `alone` runs the others, one at a time, and a failed one of them once more: if
+it passes then, it is printed as flaky. In `make test` (the variable FATHOM_TESTS is not `all`), tests that
+tools/tests.txt leaves to `make test-all` are not run. SHARD=K/N runs the share of tools/shards.py.
+
+Prints what `cargo test -- --show-output` prints, and adds the seconds of every test to tests.tsv in the directory
+FATHOM_TEST_LOGS, and the seconds of processor time and of wall time of every program to programs.tsv beside it.
+Exit status: 0, or 101 if a test failed.
 """
 
 import concurrent.futures
+import fnmatch
 import json
 import os
 import pathlib
@@ -23,27 +27,20 @@ import threading
 import time
 from collections import Counter
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import shards
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 CARGO = TOP / "tools/cargo.sh"
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target")
+LOGS = pathlib.Path(os.environ.get("FATHOM_TEST_LOGS") or TARGET / "test-logs")
 LAST_RUN = TARGET / "test-seconds.json"
-TIMES = TARGET / "test-logs/tests.tsv"
-COSTS = TARGET / "test-logs/programs.tsv"
+RULES = TOP / "tools/tests.txt"
 # A test program that has not ended by then is killed. libtest has named the tests that run for over a minute.
 PROGRAM_S = int(os.environ.get("PROGRAM_SECONDS", "1500"))
-# The longest programs, longest first, for the first run.
-LONGEST = [
-    "cli/tests/cli/du_gnu",
-    "walk/tests/walk/main.rs",
-    "cli/tests/cli/examples",
-    "cli/tests/cli/bench",
-    "serve/tests/http/main.rs",
-    "cli/tests/cli/du_real",
-    "cli/tests/cli/du_property",
-    "examples in documentation",
-]
 # The program whose modules run as programs of their own, as the tests of a command are long.
 SPLIT = "cli/tests/cli/main.rs"
+DOCUMENTED = "examples in documentation"
 # The environment of a test, which may compile programs to measure them.
 LINTS = ("RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS")
 WITHOUT_LINTS = {name: value for name, value in os.environ.items() if name not in LINTS}
@@ -54,7 +51,7 @@ LAST_LINES = 30
 
 
 class Program:
-    """A test program, or the examples in the documentation of all crates."""
+    """A test program with the tests to run, or the examples in the documentation of all crates."""
 
     def __init__(self, name, command, directory=TOP, environment=None):
         self.name, self.command, self.directory = name, command, directory
@@ -112,14 +109,27 @@ class Program:
         )
         return re.findall(r"^(.+): test$", listing.stdout, re.MULTILINE)
 
-    def modules(self):
-        """A program for the tests of each module."""
-        tests = {}
-        for test in self.listed():
-            tests.setdefault(test.partition("::")[0], []).append(test)
-        for module, names in tests.items():
-            name = self.name.removesuffix("main.rs") + module
-            yield Program(name, [*self.command, "--exact", *names], self.directory, self.environment)
+    def only(self, tests, name=None):
+        """The same program for these tests alone."""
+        return Program(name or self.name, [*self.command, "--exact", *tests], self.directory, self.environment)
+
+
+class Rules:
+    """The lines of tools/tests.txt: a word, a pattern of `PROGRAM TEST`, and the reason."""
+
+    def __init__(self, text):
+        lines = [line.split(None, 3) for line in text.splitlines() if line.strip() and line[0] != "#"]
+        self.rules = [(word, f"{program} {test}") for word, program, test, _reason in lines]
+        self.used = set()
+
+    def has(self, word, program, test):
+        """Whether a rule with this word is for the test."""
+        found = [rule for rule in self.rules if rule[0] == word and fnmatch.fnmatchcase(f"{program} {test}", rule[1])]
+        self.used.update(found)
+        return bool(found)
+
+    def unused(self):
+        return [pattern for _, pattern in self.rules if not any(pattern == used for _, used in self.used)]
 
 
 def built(options):
@@ -132,33 +142,86 @@ def built(options):
     for line in build.stdout.splitlines():
         message = json.loads(line)
         if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
-            directory = pathlib.Path(message["manifest_path"]).parent
-            source = pathlib.Path(message["target"]["src_path"]).relative_to(directory)
+            manifest = pathlib.Path(message["manifest_path"])
+            source = pathlib.Path(message["target"]["src_path"]).relative_to(manifest.parent)
             command = [message["executable"], "--show-output", "-Zunstable-options", "--report-time"]
+            package = re.search(r'^name = "(.+)"', manifest.read_text(), re.MULTILINE)[1]
             # libtest takes `--report-time` where unstable options are allowed.
-            more = {"CARGO": str(CARGO), "CARGO_MANIFEST_DIR": str(directory), "RUSTC_BOOTSTRAP": "1"}
-            programs.append(Program(f"{directory.name}/{source}", command, directory, {**WITHOUT_LINTS, **more}))
+            more = {"CARGO": str(CARGO), "CARGO_MANIFEST_DIR": str(manifest.parent), "RUSTC_BOOTSTRAP": "1"}
+            more["CARGO_PKG_NAME"] = package
+            name = f"{manifest.parent.name}/{source}"
+            programs.append(Program(name, command, manifest.parent, {**WITHOUT_LINTS, **more}))
     return programs
 
 
-def main(options):
-    documented = [CARGO, "test", "--doc", "--no-fail-fast", *options, "--", "--show-output"]
-    linting = {**os.environ, "RUSTDOC": str(TOP / "tools/rustdoc.sh")}
-    programs = [*built(options), Program("examples in documentation", documented, environment=linting)]
-    programs = [part for program in programs for part in (program.modules() if program.name == SPLIT else [program])]
+def select(programs, is_alone, is_all, rules):
+    """The programs to run, each with its tests, and the number of tests that are left to `make test-all`."""
+    chosen, left = [], 0
+    for program in programs:
+        groups = {}
+        for test in program.listed():
+            module = program.name.removesuffix("main.rs") + test.partition("::")[0]
+            name = module if program.name == SPLIT else program.name
+            alone, heavy = rules.has("alone", program.name, test), rules.has("all", program.name, test)
+            if heavy and not is_all:
+                left += 1
+            elif alone == is_alone:
+                key = f"{name} {test}" if alone else name
+                groups.setdefault(key, []).append(test)
+        chosen += [program.only(tests, name) for name, tests in groups.items() if shards.is_mine(name)]
+    return chosen, left
+
+
+def shown(program):
+    return f"     Running {program.name}\n" + TIMED.sub(r"\1", program.output)
+
+
+def run_together(programs):
     last = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
-    first = {name: len(LONGEST) - place for place, name in enumerate(LONGEST)}
-    programs.sort(key=lambda program: last.get(program.name, first.get(program.name, 0)), reverse=True)
+    programs.sort(key=lambda program: last.get(program.name, shards.weight(program.name)), reverse=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in concurrent.futures.as_completed([pool.submit(program.run) for program in programs]):
-            program = done.result()
-            print(f"     Running {program.name}", TIMED.sub(r"\1", program.output), sep="\n", flush=True)
-    tests = sorted((seconds, test, program.name) for program in programs for seconds, test in program.tests())
-    TIMES.parent.mkdir(parents=True, exist_ok=True)
-    TIMES.write_text("".join(f"{seconds:.3f}\t{program}\t{test}\n" for seconds, test, program in reversed(tests)))
-    costs = sorted((-program.cpu_seconds, program.seconds, program.name) for program in programs)
-    COSTS.write_text("".join(f"{-cpu:.1f}\t{wall:.1f}\t{name}\n" for cpu, wall, name in costs))
+            print(shown(done.result()), flush=True)
     LAST_RUN.write_text(json.dumps({program.name: program.seconds for program in programs}))
+
+
+def run_alone(programs):
+    """Runs one program at a time. One that fails has another try, alone too."""
+    for number, program in enumerate(programs):
+        if program.run().status:
+            again = program.only([]).run()
+            if not again.status:
+                # Indented, so that no line of the failure counts.
+                failure = "".join(f"  {line}\n" for line in program.output.splitlines())
+                print(f"{failure}flaky: {program.name}: failed, and passed when it was run again", flush=True)
+                programs[number] = program = again
+        print(shown(program), flush=True)
+
+
+def record(programs):
+    """Adds the times to the files of earlier calls."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with open(LOGS / "tests.tsv", "a", encoding="utf-8") as times, open(LOGS / "programs.tsv", "a", encoding="utf-8") as costs:
+        for program in programs:
+            times.writelines(f"{seconds:.3f}\t{program.name}\t{test}\n" for seconds, test in program.tests())
+            costs.write(f"{program.cpu_seconds:.1f}\t{program.seconds:.1f}\t{program.name}\n")
+
+
+def main(group, options):
+    is_alone, is_all = group == "alone", os.environ.get("FATHOM_TESTS") == "all"
+    rules = Rules(RULES.read_text())
+    programs, left = select(built(options), is_alone, is_all, rules)
+    if rules.unused() and not shards.shard():
+        sys.exit(f"{RULES}: no test is {', '.join(rules.unused())}")
+    if not is_alone and shards.is_mine(DOCUMENTED):
+        # Without --show-output, with which rustdoc compiles each example by itself: three times the time.
+        documented = [CARGO, "test", "--doc", "--no-fail-fast", *options]
+        linting = {**os.environ, "RUSTDOC": str(TOP / "tools/rustdoc.sh")}
+        programs.append(Program(DOCUMENTED, documented, environment=linting))
+    (run_alone if is_alone else run_together)(programs)
+    record(programs)
+    if left and not is_alone:
+        print(f"left to make test-all: {left}")
     failed = [program.name for program in programs if program.status]
     if failed:
         print(f"failed: {', '.join(failed)}")
@@ -166,4 +229,6 @@ def main(options):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if len(sys.argv) < 2 or sys.argv[1] not in ("together", "alone"):
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2:])

@@ -2,9 +2,10 @@
 # not its backtraces), then `N passed, N failed, N skipped`, and exits with 1 if a test failed. Failures come last, as the
 # end of a long output is what a reader sees. The log of a step ends with `step NAME STATUS`. A step without a test binary
 # counts as one test. So does a failure that no test explains (a failed build, or a timeout, status 124). A test that passed
-# but printed `skipped: ..` counts as skipped.
+# but printed `skipped: ..` counts as skipped. A test that failed and passed when it was run again, `flaky: NAME: ..`, counts
+# as passed; with more than two of them, the run has failed.
 
-BEGIN { shown_lines = 40 }
+BEGIN { shown_lines = 40; flaky_max = 2 }
 
 /^successes:$/ { in_successes = 1; left = 0; next }
 /^failures:$/ { in_successes = left = 0; next }
@@ -24,6 +25,8 @@ in_successes && /^skipped: / {
     next
 }
 /^test .* FAILED$/ { say("failed: " $2) }
+/^flaky: / { flaky++; say($0) }
+/^left to make test-all: [0-9]+$/ { left_out += $NF }
 
 /^test result: / {
     # test result: ok. 3 passed; 0 failed; 1 ignored; ...
@@ -56,6 +59,7 @@ function count(word) {
 
 END {
     printf "%s", failures
-    printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
-    exit (failed > 0 || passed == 0)
+    if (left_out) printf "%d tests run in make test-all only\n", left_out
+    printf "%d passed, %d failed, %d skipped%s\n", passed, failed, skipped, flaky ? ", " flaky " flaky" : ""
+    exit (failed > 0 || passed == 0 || flaky > flaky_max)
 }

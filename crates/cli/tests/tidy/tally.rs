@@ -86,6 +86,16 @@ fn a_step_that_cannot_run_here_is_skipped() {
 }
 
 #[test]
+fn two_flaky_tests_are_named_and_three_are_a_failure() {
+    let flaky = "flaky: serve/tests/idle.rs a: failed, and passed when it was run again\n";
+    let log = |times| format!("{}{SUITE}left to make test-all: 7\nstep tests 0\n", flaky.repeat(times));
+    let (text, status) = printed(&log(2));
+    let told = "7 tests run in make test-all only\n2 passed, 0 failed, 2 skipped, 2 flaky\n";
+    assert!(text.contains(flaky) && text.ends_with(told), "{text}");
+    assert_eq!((status, printed(&log(3)).1), (Some(0), Some(1)));
+}
+
+#[test]
 fn a_run_that_tested_nothing_is_no_success() {
     assert_eq!(tally(""), ("0 passed, 0 failed, 0 skipped".to_string(), Some(1)));
 }
@@ -99,24 +109,35 @@ echo 'hangs for 600s: b' >&2; kill -ABRT $$";
 const ABORTED_LATE: &str = "case \"$*\" in *--list*) echo 'a: test'; exit; esac
 printf 'test a ... ok <0.100s>\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n'; kill -ABRT $$";
 
-/// Returns the log of a program of tests, or `None` if there is no Python to run it.
-fn log_of(program: &str) -> Option<String> {
+/// A program of tests that fails the first time and passes the second.
+const ONCE: &str = "case \"$*\" in *--list*) echo 'a: test'; exit; esac
+if mkdir \"$TMPDIR/once\" 2>/dev/null; then echo 'test a ... FAILED <0.1s>'; \
+printf '\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n'; exit 101; fi
+printf 'test a ... ok <0.1s>\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n'";
+
+/// Returns the log of a program of tests, run beside others or alone, or `None` if there is no
+/// Python to run it.
+fn log_of(program: &str, is_alone: bool) -> Option<String> {
+    let call = if is_alone { "run['run_alone']([program])" } else { "print(run['shown'](program.run()))" };
     let run = format!(
         "import os, runpy, sys; os.cpu_count = lambda: 1
 run = runpy.run_path({:?})
 program = run['Program']('w/main.rs', ['sh', '-c', sys.argv[1], '-'], {:?})
-print(run['TIMED'].sub(r'\\1', program.run().output))",
+{call}",
         top().join("tools/run-tests.py"),
         top(),
     );
-    let output = Command::new("python3").args(["-B", "-c", &run, program]).output().ok()?;
+    let temporary = tempfile::tempdir().expect("a directory can be created");
+    let mut python = Command::new("python3");
+    python.args(["-B", "-c", &run, program]).env("TMPDIR", temporary.path());
+    let output = python.output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).expect("the program prints UTF-8"))
 }
 
 #[test]
 fn an_aborted_program_is_a_failure_with_its_running_tests_and_its_last_lines() {
-    let Some(log) = log_of(ABORTED) else { return println!("skipped: needs python3") };
+    let Some(log) = log_of(ABORTED, false) else { return println!("skipped: needs python3") };
     let (text, status) = printed(&format!("{SUITE}{log}{SUITE}step tests 101\n"));
     let told: Vec<_> = text.lines().filter(|line| !line.starts_with("skipped")).collect();
     let head = ["failed: d", "failed: w/main.rs", "w/main.rs:", "    ended with SIGABRT after 0 s in: b::c"];
@@ -128,8 +149,16 @@ fn an_aborted_program_is_a_failure_with_its_running_tests_and_its_last_lines() {
 
 #[test]
 fn a_program_that_is_aborted_after_its_sum_is_a_failure() {
-    let Some(log) = log_of(ABORTED_LATE) else { return println!("skipped: needs python3") };
+    let Some(log) = log_of(ABORTED_LATE, false) else { return println!("skipped: needs python3") };
     let (text, status) = printed(&format!("{log}step tests 101\n"));
     assert!(text.starts_with("failed: w/main.rs\nw/main.rs:\n    ended with SIGABRT"), "{text}");
     assert!(text.ends_with("\n1 passed, 1 failed, 0 skipped\n") && status == Some(1), "{text}");
+}
+
+#[test]
+fn a_test_that_runs_alone_has_another_try_and_is_flaky_if_it_passes() {
+    let Some(log) = log_of(ONCE, true) else { return println!("skipped: needs python3") };
+    let (text, status) = printed(&format!("{log}step alone 0\n"));
+    let told = "flaky: w/main.rs: failed, and passed when it was run again\n1 passed, 0 failed, 0 skipped, 1 flaky\n";
+    assert_eq!((text.as_str(), status), (told, Some(0)), "{log}");
 }
