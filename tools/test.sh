@@ -32,6 +32,8 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 # With the attribute T, each directory of a test has its inodes in another part of the disk.
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/fathom-test.XXXXXX") || exit 1
 export TMPDIR
+# Some tests act as another user.
+chmod 755 "$TMPDIR"
 chattr +T "$TMPDIR" 2>/dev/null || true
 clean_up() {
   rm -rf "$TMPDIR" 2>/dev/null || { chmod -R u+rwX "$TMPDIR"; rm -rf "$TMPDIR"; }
