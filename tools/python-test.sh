@@ -25,5 +25,6 @@ top=$PWD
 cd "$wheels" || exit 1
 "$bin/mypy" --strict --cache-dir=/dev/null -p fathomfs || status=1
 "$bin/python3" -m mypy.stubtest fathomfs --concise --allowlist "$top/tools/stubtest-allowlist" || status=1
-FATHOM=$bin/fathom "$bin/python3" -B "$top/python/tests/run.py" || status=1
+# The source distribution is made by cargo.
+FATHOM=$bin/fathom "$top/tools/cargo.sh" --exec "$bin/python3" -B "$top/python/tests/run.py" || status=1
 exit "$status"

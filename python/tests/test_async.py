@@ -16,7 +16,8 @@ def walk_threads():
         try:
             with open(f"/proc/self/task/{task}/comm") as file:
                 names.append(file.read().strip())
-        except FileNotFoundError:
+        # A thread that ends has no file, or one that cannot be read.
+        except (FileNotFoundError, ProcessLookupError):
             pass
     return sum(name.startswith("fathom") for name in names)
 
