@@ -26,7 +26,7 @@ in_successes && /^skipped: / {
 }
 /^test .* FAILED$/ { say("failed: " $2) }
 /^flaky: / { flaky++; say($0) }
-/^left to make test-all: [0-9]+$/ { left_out += $NF }
+/^left to make test-all: [0-9]+$/ { left_to_all += $NF }
 
 /^test result: / {
     # test result: ok. 3 passed; 0 failed; 1 ignored; ...
@@ -59,7 +59,7 @@ function count(word) {
 
 END {
     printf "%s", failures
-    if (left_out) printf "%d tests run in make test-all only\n", left_out
+    if (left_to_all) printf "%d tests run in make test-all only\n", left_to_all
     printf "%d passed, %d failed, %d skipped%s\n", passed, failed, skipped, flaky ? ", " flaky " flaky" : ""
     exit (failed > 0 || passed == 0 || flaky > flaky_max)
 }
