@@ -7,15 +7,13 @@ slowfs := --manifest-path benches/slowfs/Cargo.toml --target-dir $(target)/slowf
 # Where `make run` looks: your home directory, or here where there is none.
 DIR ?= $(or $(wildcard $(HOME)),.)
 FUZZ_SECONDS ?= 60
-# All crates: as they are built by default, and in a run of all tests with HTTP/3.
-workspace := --workspace $(if $(filter all,$(FATHOM_TESTS)),--features fathom-serve/http3-test)
 # Has cargo lint the crates of the workspace while it compiles them, with warnings denied.
 linted := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 PREFIX ?= $(if $(HOME),$(HOME)/.local,/usr/local)
 # tools/test.sh sets it to --locked: a fresh clone tests the versions that were committed.
 LOCKED ?=
 
-.PHONY: help run build test test-all check fmt clippy clippy-apart doc rust-build rust-test rust-test-alone posix-test sanitize package-test model-test slowfs-test bench-test playground-smoke python-smoke python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
+.PHONY: help run build test test-all check fmt clippy clippy-apart doc rust-build rust-test rust-test-alone http3-test posix-test sanitize package-test model-test slowfs-test bench-test playground-smoke python-smoke python-test wheels fuzz bench-du bench-list bench-explore bench-inventory bench-serve bench-python bench-rm pictures docs install
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -44,27 +42,31 @@ fmt:
 	$(cargo) fmt --manifest-path playground/rust/Cargo.toml --check
 
 clippy: clippy-apart
-	$(cargo) clippy $(workspace) --all-targets $(LOCKED) -- -D warnings
+	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
 
-# What rust-build does not lint: crates without their default features, and the playground.
+# What rust-build does not lint: crates without their default features, and the playground. In `make test-all`.
 clippy-apart:
 	$(cargo) clippy -p fathom-io -p fathom-walk --lib $(LOCKED) -- -D warnings
 	$(cargo) clippy -p fathom-io --lib --features uring $(LOCKED) -- -D warnings
 	$(cargo) clippy --manifest-path playground/rust/Cargo.toml --target-dir $(target)/playground-rust $(LOCKED) -- -D warnings
 
 doc:
-	RUSTDOCFLAGS=-Dwarnings $(cargo) doc $(workspace) --no-deps $(LOCKED)
+	RUSTDOCFLAGS=-Dwarnings $(cargo) doc --workspace --no-deps $(LOCKED)
 
 # A step of its own, so that the time of the compiler is not the tests' own. Lints what it compiles: `cargo clippy` and
 # `cargo doc` would compile every dependency once more. What it compiles of this workspace is apart from that of others.
 rust-build:
-	$(linted) $(cargo) test $(workspace) --no-run $(LOCKED)
+	$(linted) $(cargo) test --workspace --no-run $(LOCKED)
 
 rust-test: ## The Rust tests that run beside others, with the lints of what they compile and of the documentation
-	$(linted) tools/run-tests.py together $(workspace) $(LOCKED)
+	$(linted) tools/run-tests.py together --workspace $(LOCKED)
 
 rust-test-alone: ## The Rust tests that need the machine for themselves (tools/tests.txt)
-	$(linted) tools/run-tests.py alone $(workspace) $(LOCKED)
+	$(linted) tools/run-tests.py alone --workspace $(LOCKED)
+
+# The server alone: the feature changes those of a few dependencies, and with them of everything that uses these.
+http3-test: ## The tests of HTTP/3, and of the server that is built with it
+	$(linted) tools/run-tests.py together serve/ -p fathom-serve --features http3-test --lib --test http3 $(LOCKED)
 
 posix-test: ## The tests of crates/io with POSIX calls alone
 	$(cargo) test -p fathom-io --features posix --no-fail-fast $(LOCKED) -- --show-output
@@ -86,7 +88,7 @@ slowfs-test: ## The tests of the slow filesystem that benchmarks and other tests
 	$(cargo) test $(slowfs) --no-fail-fast $(LOCKED) -- --show-output
 
 bench-test: ## The tests of the benchmarks' own statistics and reports
-	python3 -B -m unittest discover -s benches -p 'test_*.py'
+	python3 -B -m unittest discover -v -s benches -p 'test_*.py'
 
 # The Python environment of the tests has Zig, and what Python's program needs; the other one Bun and Deno.
 playground-path := PATH="$(abspath $(target))/python-env/bin:$(abspath $(target))/node-env/bin:$$PATH"

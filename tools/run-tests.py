@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the workspace's test programs, as many at once as there are CPUs, and prints the output of each whole.
 
-    tools/run-tests.py together|alone [OPTION OF CARGO TEST...]
+    tools/run-tests.py together|alone [PREFIX] [OPTION OF CARGO TEST...]
 
 `together` runs all tests but those that tools/tests.txt has run alone, each program in a process of its own; the
 longest ones of the last run begin first. `alone` runs the others, one at a time, and a failed one of them once more: if
 it passes then, it is printed as flaky. In `make test` (the variable FATHOM_TESTS is not `all`), tests that
-tools/tests.txt leaves to `make test-all` are not run. SHARD=K/N runs the share of tools/shards.py.
+tools/tests.txt leaves to `make test-all` are not run. SHARD=K/N runs the share of tools/shards.py. PREFIX runs the
+programs whose name begins so, such as serve/tests, all in one shard.
 
 Prints what `cargo test -- --show-output` prints, and adds the seconds of every test to tests.tsv in the directory
 FATHOM_TEST_LOGS, and the seconds of processor time and of wall time of every program to programs.tsv beside it.
@@ -168,7 +169,7 @@ def select(programs, is_alone, is_all, rules):
             elif alone == is_alone:
                 key = f"{name} {test}" if alone else name
                 groups.setdefault(key, []).append(test)
-        chosen += [program.only(tests, name) for name, tests in groups.items() if shards.is_mine(name)]
+        chosen += [program.only(tests, name) for name, tests in groups.items()]
     return chosen, left
 
 
@@ -207,13 +208,16 @@ def record(programs):
             costs.write(f"{program.cpu_seconds:.1f}\t{program.seconds:.1f}\t{program.name}\n")
 
 
-def main(group, options):
+def main(group, prefix, options):
     is_alone, is_all = group == "alone", os.environ.get("FATHOM_TESTS") == "all"
     rules = Rules(RULES.read_text())
-    programs, left = select(built(options), is_alone, is_all, rules)
-    if rules.unused() and not shards.shard():
-        sys.exit(f"{RULES}: no test is {', '.join(rules.unused())}")
-    if not is_alone and shards.is_mine(DOCUMENTED):
+    programs = [program for program in built(options) if program.name.startswith(prefix)]
+    programs, left = select(programs, is_alone, is_all, rules)
+    if not prefix:
+        if rules.unused():
+            sys.exit(f"{RULES}: no test is {', '.join(rules.unused())}")
+        programs = [program for program in programs if shards.is_mine(program.name)]
+    if not is_alone and not prefix and shards.is_mine(DOCUMENTED):
         # Without --show-output, with which rustdoc compiles each example by itself: three times the time.
         documented = [CARGO, "test", "--doc", "--no-fail-fast", *options]
         linting = {**os.environ, "RUSTDOC": str(TOP / "tools/rustdoc.sh")}
@@ -229,6 +233,8 @@ def main(group, options):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("together", "alone"):
+    words = sys.argv[1:]
+    if not words or words[0] not in ("together", "alone"):
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2:])
+    has_prefix = len(words) > 1 and not words[1].startswith("-")
+    main(words[0], words[1] if has_prefix else "", words[2 if has_prefix else 1 :])

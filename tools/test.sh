@@ -99,11 +99,11 @@ fi
 
 # Steps of both lanes. Those of a run of everything that belong to no other shard.
 if [ $tier = test ]; then
-  first='fmt clippy-apart' beside='bench-test python-smoke playground-smoke'
+  first=fmt beside='bench-test python-smoke playground-smoke'
 else
   first=$(tools/shards.py fmt clippy-apart) || exit 2
   beside=$(tools/shards.py playground-{bun,c,cpp,deno,go,java,node,python,rust-crates,zig} python-test bench-test fuzz)
-  own=$(tools/shards.py posix-test sanitize model-test slowfs-test package-test)
+  own=$(tools/shards.py http3-test posix-test sanitize model-test slowfs-test package-test)
 fi
 
 for name in $first rust-build; do
