@@ -53,7 +53,9 @@ const EXHAUSTED_BYTES: usize = 4 << 20;
 /// signal stacks of new threads do not pass through [`Allocator`]: if they fail, Rust panics or
 /// aborts.
 ///
-/// Installs a panic hook in front of the current one. Without a limit, does nothing.
+/// Also reserves a part of the main thread's stack, so it has to be called there, and before other
+/// threads are started. Installs a panic hook in front of the current one. Without a limit, does
+/// nothing.
 ///
 /// ```
 /// fathom_io::sys::exit_when_exhausted();
@@ -62,6 +64,7 @@ pub fn exit_when_exhausted() {
     let Some(limit) = getrlimit(Resource::As).current else { return };
     LIMIT.store(limit, Ordering::Relaxed);
     exit_on_abort();
+    reserve_stack();
     let next = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if is_exhausted() {
@@ -69,6 +72,34 @@ pub fn exit_when_exhausted() {
         }
         next(panic);
     }));
+}
+
+/// The part of the main thread's stack that is reserved at the start: twice what any command takes,
+/// which is 232 KiB in an unoptimised build.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Grows the stack of the main thread now, while there is address space for it, or exits with a
+/// message. The kernel grows it when it is used, and if the limit forbids that, by then sends
+/// SIGSEGV. The stacks of other threads are mapped as a whole when they start.
+fn reserve_stack() {
+    let limit = getrlimit(Resource::Stack).current;
+    let half = limit.map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
+    let bytes = STACK_BYTES.min(half);
+    if !can_map(bytes) {
+        exit_with_message();
+    }
+    touch_stack(bytes);
+}
+
+/// Writes to `bytes` of the stack below the caller's frame.
+#[inline(never)]
+fn touch_stack(bytes: usize) {
+    let frame = std::hint::black_box([0_u8; 8 << 10]);
+    if let Some(rest) = bytes.checked_sub(frame.len()) {
+        touch_stack(rest);
+    }
+    // Used after the call, so that each call has a frame of its own.
+    std::hint::black_box(&frame);
 }
 
 /// Installs [`handle_abort`] for the signal of abort(3).

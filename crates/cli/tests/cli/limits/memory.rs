@@ -96,6 +96,22 @@ fn under_decreasing_limits_an_inventory_is_complete_or_an_error_is_reported() {
     }
 }
 
+/// The stack of the main thread grows when it is used, which a limit may forbid by then: the kernel
+/// sent SIGSEGV to a scan that began to write, with 2,048 KiB more than the program.
+#[test]
+fn no_limit_of_memory_kills_a_scan() {
+    let tree = forest();
+    let image = image_kib(&tree);
+    for more_kib in (0..4 << 10).step_by((4 << 10) / fathom_cases::count(100)) {
+        for left in ["i", "i.part"] {
+            let _ = std::fs::remove_dir_all(tree.path().join(left));
+        }
+        let output = within(&tree, image + more_kib as u64, "scan -o i d");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0..=2)), "{more_kib} KiB: {:?}: {stderr}", output.status);
+    }
+}
+
 #[test]
 fn under_decreasing_limits_an_inventory_is_read_or_an_error_is_reported() {
     let tree = forest();
