@@ -23,6 +23,7 @@ pub mod availability;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub mod beneath;
 pub mod blocking;
+pub mod clock;
 pub mod data;
 mod dirent;
 pub mod fault;
@@ -40,6 +41,7 @@ pub mod tokio_fs;
 #[cfg(all(target_os = "linux", feature = "uring", not(feature = "posix")))]
 pub mod uring;
 
+pub use clock::Clock;
 pub use dirent::{MalformedDirent, parse as parse_dirents};
 pub use meta::{Attributes, Fields, FileTime, FileType, Meta};
 pub use metadata::{Follow, MetadataModel, block_on};

@@ -429,7 +429,7 @@ mod tests {
     fn a_long_range_of_a_cached_body_is_not_copied() {
         let bytes = Bytes::from(vec![1; SEGMENT_BYTES + 10]);
         let (sealed, plain) = (SmallBody::sealed(bytes.clone()), SmallBody::from(bytes.clone()));
-        let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let queue = SendfileQueue::new(ConnectionState::new(fathom_io::Clock::default()), Rc::default());
         let Content::Sealed(mut kept) = content(&sealed, Some(&queue), 5..bytes.len() as u64) else {
             panic!("it is copied");
         };

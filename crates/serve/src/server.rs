@@ -16,7 +16,7 @@ use fathom_files::pool::ThreadPool;
 use fathom_io::sys::{cpus_allowed, fd_limit};
 use fathom_io::threads;
 use fathom_io::uring::FileRing;
-use fathom_io::{Model, Use};
+use fathom_io::{Clock, Model, Use};
 use tokio::sync::watch;
 
 use crate::answer::ListingCache;
@@ -79,6 +79,8 @@ pub(crate) struct SharedState {
     pub(crate) has_cut_requests: AtomicBool,
     /// The hasher of client addresses, so that keys of clients do not reveal addresses.
     pub(crate) hasher: RandomState,
+    /// The time of deadlines and ages.
+    pub(crate) clock: Clock,
     log: Mutex<Option<AccessLogWriter>>,
     on_failure: Option<Box<dyn Fn() + Send + Sync>>,
     /// Whether a worker has ended before the server was stopped.
@@ -149,9 +151,9 @@ pub(crate) enum ServerPhase {
 }
 
 impl ControlState {
-    /// Returns whether the drain deadline has passed.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase, ServerPhase::Drain(end) if end <= Instant::now())
+    /// Returns whether the drain deadline has passed at `now`.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        matches!(self.phase, ServerPhase::Drain(end) if end <= now)
     }
 }
 
@@ -170,6 +172,8 @@ pub struct StartOptions<'a> {
     /// Called on the thread of a worker that has ended although the server was not stopped. The
     /// server should then be stopped and started again.
     pub on_failure: Option<Box<dyn Fn() + Send + Sync>>,
+    /// The clock of all deadlines, limits and ages; by default that of the machine.
+    pub clock: Clock,
 }
 
 /// A running server. Dropping it ends it at once.
@@ -253,6 +257,7 @@ impl Server {
             has_cut_requests: AtomicBool::new(false),
             hasher: RandomState::new(),
             log: Mutex::new(log),
+            clock: options.clock,
             on_failure: options.on_failure,
             has_failed: AtomicBool::new(false),
         });
@@ -394,14 +399,14 @@ impl Server {
     #[must_use]
     pub fn drain(mut self, timeout: Duration) -> bool {
         self.give_notice();
-        self.stop(Instant::now() + timeout) && !self.shared.has_cut_requests.load(Ordering::Relaxed)
+        self.stop(self.shared.clock.now() + timeout) && !self.shared.has_cut_requests.load(Ordering::Relaxed)
     }
 
     fn give_notice(&self) {
         let notice = Duration::from_millis(self.control.borrow().plan.limits.drain_notice_ms);
-        let end = Instant::now() + notice;
+        let end = self.shared.clock.now() + notice;
         self.control.send_modify(|control| control.phase = ServerPhase::Notice);
-        while Instant::now() < end && !self.has_failed() {
+        while self.shared.clock.now() < end && !self.has_failed() {
             thread::sleep(STOP_POLL);
         }
     }
@@ -424,7 +429,13 @@ impl Server {
     fn stop(&mut self, end: Instant) -> bool {
         self.control.send_modify(|control| control.phase = ServerPhase::Drain(end));
         // Poll rather than join: a worker in a call that never returns must not block the end.
-        while Instant::now() < end + STOP_GRACE && self.threads.iter().any(|thread| !thread.is_finished()) {
+        let is_running = || self.threads.iter().any(|thread| !thread.is_finished());
+        while self.shared.clock.now() < end && is_running() {
+            thread::sleep(STOP_POLL);
+        }
+        // The machine's time: a held clock must not wait for a worker that hangs.
+        let grace = Instant::now() + STOP_GRACE;
+        while Instant::now() < grace && is_running() {
             thread::sleep(STOP_POLL);
         }
         let ended = self.threads.iter().all(JoinHandle::is_finished);
@@ -437,8 +448,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if !self.control.borrow().is_over() {
-            self.stop(Instant::now());
+        let now = self.shared.clock.now();
+        if !self.control.borrow().is_over(now) {
+            self.stop(now);
         }
     }
 }

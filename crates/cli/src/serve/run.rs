@@ -39,7 +39,8 @@ pub(super) fn serve(
     // The same end as by the signal, with another status.
     let on_failure = Some(Box::new(|| drop(raise(SIGTERM))) as Box<dyn Fn() + Send + Sync>);
     let generator = Some(Arc::new(InventoryExplorer::default()) as Arc<dyn Generator>);
-    let options = StartOptions { activation, stream, errors, on_failure, generator };
+    let clock = fathom_io::Clock::default();
+    let options = StartOptions { activation, stream, errors, on_failure, generator, clock };
     let mut server = Server::start(config, options)?;
     print_addresses(&server, config);
     for signal in signals.forever() {

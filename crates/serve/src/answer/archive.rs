@@ -5,7 +5,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use bytes::Bytes;
 use fathom_files::FileError;
@@ -49,7 +48,7 @@ impl RequestContext<'_> {
     }
 
     async fn begin_archive(&self, path: &[u8], format: ArchiveFormat) -> Result<Option<Answer>, FileError> {
-        let root = self.worker.root(&self.site.root, self.peer.client, Instant::now()).await?;
+        let root = self.worker.root(&self.site.root, self.peer.client, self.worker.now()).await?;
         let entry = self.worker.look_up(self.site, root_or_path(path), self.peer.client).await?;
         let opened = match &entry.result {
             Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),

@@ -1,8 +1,6 @@
 //! Responses for directories: the index file, the listing, the redirect to the address with a
 //! slash.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 use fathom_files::FileError;
 use fathom_io::FileType;
@@ -116,7 +114,7 @@ impl RequestContext<'_> {
     async fn listing(&self, path: &[u8]) -> Result<Option<Answer>, FileError> {
         // Get the root before the directory: a listing is cached under the number of its root, and
         // must not be of an older root.
-        let root = self.worker.root(&self.site.root, self.peer.client, Instant::now()).await?;
+        let root = self.worker.root(&self.site.root, self.peer.client, self.worker.now()).await?;
         let entry = self.worker.look_up(self.site, root_or_path(path), self.peer.client).await?;
         let opened = match &entry.result {
             Ok(opened) if opened.kind() == FileType::Directory => opened.clone(),

@@ -20,7 +20,6 @@ pub(crate) mod representation;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::rc::Rc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use fathom_files::pool::Resource;
@@ -275,7 +274,7 @@ impl RequestContext<'_> {
             return Some(plain(StatusCode::FORBIDDEN));
         }
         let (rate, address) = (self.plan.rate?, self.peer.address?.ip());
-        let early = self.worker.shared.buckets.take(address, rate, Instant::now()).err()?;
+        let early = self.worker.shared.buckets.take(address, rate, self.worker.now()).err()?;
         let after = HeaderValue::from(early.as_secs() + u64::from(early.subsec_nanos() > 0));
         Some(plain(StatusCode::TOO_MANY_REQUESTS).with(header::RETRY_AFTER, after))
     }
@@ -298,8 +297,9 @@ impl RequestContext<'_> {
 
     fn is_in_maintenance(&self) -> bool {
         let maintenance = &self.site.rules.maintenance;
-        let flagged =
-            maintenance.flag_file().is_some_and(|file| self.worker.flag_files.exists(file, FLAG_AGE));
+        let flagged = maintenance
+            .flag_file()
+            .is_some_and(|file| self.worker.flag_files.exists(file, FLAG_AGE, self.worker.now()));
         maintenance.is_on(flagged)
     }
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use fathom_files::pool::Resource;
@@ -178,12 +178,12 @@ impl FileBody {
     /// would cost more.
     fn cached_window(&self) -> Result<Option<u64>, FileError> {
         let (reader, left) = (&self.reader, self.reader.left());
-        if left < SENDFILE_BYTES_MIN || self.sendfile_queue.is_none() {
+        let Some(queue) = self.sendfile_queue.as_ref().filter(|_| left >= SENDFILE_BYTES_MIN) else {
             return Ok(None);
-        }
+        };
         let (files, opened) = (reader.files(), reader.opened());
         let device = files.device(opened)?;
-        let is_settled = || opened.is_settled(SystemTime::now(), SETTLED);
+        let is_settled = || opened.is_settled(queue.wall_now(), SETTLED);
         if !(device.is_local && is_settled() && self.send_costs.prefers_sendfile(files.read_cost())) {
             return Ok(None);
         }

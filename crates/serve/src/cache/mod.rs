@@ -41,13 +41,13 @@ pub(crate) struct CacheEntry<T> {
 }
 
 impl<T: Default> CacheEntry<T> {
-    fn new(result: Result<FetchedFile, Errno>, seen: SystemTime) -> Self {
+    fn new(result: Result<FetchedFile, Errno>, seen: SystemTime, now: Instant) -> Self {
         let (result, body) = match result {
             Ok(fetched) => (Ok(fetched.opened), fetched.body),
             Err(errno) => (Err(errno), None),
         };
         let body = body.map_or_else(OnceCell::new, |bytes| OnceCell::from(SmallBody::from(bytes)));
-        let (checked, used) = (Cell::new(Instant::now()), Cell::new(false));
+        let (checked, used) = (Cell::new(now), Cell::new(false));
         let (seen, cached, cost) = (Cell::new(seen), Cell::new(false), Cell::new(0));
         Self { result, body, made: T::default(), checked, seen, used, cached, cost }
     }
@@ -158,13 +158,14 @@ impl<T: Default> FileCache<T> {
     ) -> Result<Rc<CacheEntry<T>>, FileError> {
         if let Some(entry) = self.get(root.number, path)
             && (self.is_fresh(&entry, now)?
-                || Box::pin(self.revalidate(&entry, files, root, path, client)).await?)
+                || Box::pin(self.revalidate(&entry, files, root, path, client, now)).await?)
         {
             entry.used.set(true);
             return Ok(entry);
         }
         let seen = SystemTime::now();
-        let entry = CacheEntry::new(cacheable(Box::pin(self.fetch(files, root, path, client)).await)?, seen);
+        let entry =
+            CacheEntry::new(cacheable(Box::pin(self.fetch(files, root, path, client)).await)?, seen, now);
         let lasts = entry.result.is_err() || entry.is_settled();
         if !(self.limits.files > 0 && lasts && self.admission.admit(root.number, path)) {
             return Ok(Rc::new(entry));
@@ -207,10 +208,11 @@ impl<T: Default> FileCache<T> {
         root: &Root,
         path: &[u8],
         client: u64,
+        now: Instant,
     ) -> Result<bool, FileError> {
         // Mark the entry as checked first: concurrent requests then do not look the path up as
         // well.
-        entry.checked.set(Instant::now());
+        entry.checked.set(now);
         let seen = SystemTime::now();
         let version = cacheable(files.version(root, path, client).await);
         let right = version

@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, Bytes};
 use fathom_files::{OpenFile, WorkerBuffer};
@@ -180,6 +180,11 @@ impl SendfileQueue {
         }))
     }
 
+    /// Returns the time of day now, by the clock of the connection.
+    pub(crate) fn wall_now(&self) -> SystemTime {
+        self.0.state.wall_now()
+    }
+
     /// Returns whether `bytes` of a cached body are to be sent with sendfile(2) rather than copied.
     pub(crate) fn should_sendfile_cached(&self, bytes: usize) -> bool {
         self.0.send_cost.prefers_sendfile_cached(bytes)
@@ -279,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_placeholder_is_recognised_by_its_address() {
-        let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let queue = SendfileQueue::new(ConnectionState::new(fathom_io::Clock::default()), Rc::default());
         let mut chunk = Chunk::Sendfile(Placeholder { bytes: SEGMENT_BYTES, queue });
         assert!(is_placeholder(chunk.chunk()));
         chunk.advance(SEGMENT_BYTES - 1);
@@ -292,7 +297,7 @@ mod tests {
     /// Returns a queue with a segment of ten bytes, of which three were sent, and its placeholder.
     fn begun() -> (SendfileQueue, Chunk) {
         let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
-        let queue = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let queue = SendfileQueue::new(ConnectionState::new(fathom_io::Clock::default()), Rc::default());
         let from = SegmentSource::CachedBody(Arc::new(SealedMemory::new(b"0123456789").unwrap()));
         let chunk = queue.push(SendfileSegment { from, offset: 0, bytes: 10 });
         assert_eq!(queue.send(socket.as_fd(), |_| Ok(3)).unwrap(), 3);
@@ -321,7 +326,7 @@ mod tests {
     fn sent_bytes_are_removed_from_a_segment() {
         let opened = OpenFile::new(tempfile::tempfile().unwrap().into()).unwrap();
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let segments = SendfileQueue::new(ConnectionState::new(), Rc::default());
+        let segments = SendfileQueue::new(ConnectionState::new(fathom_io::Clock::default()), Rc::default());
         segments.watch_acknowledgement();
         assert!(!segments.is_acknowledged().unwrap(), "none was sent");
         segments.push(SendfileSegment { from: SegmentSource::File(opened), offset: 7, bytes: 10 });

@@ -7,29 +7,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use rustix::time::{ClockId, clock_gettime};
+use fathom_io::Clock;
+use fathom_io::clock::CoarseInstant;
 
 use super::stall::StreamStall;
-
-/// A point in time with the resolution of `CLOCK_MONOTONIC_COARSE`, which suffices for timeouts of
-/// seconds. This clock costs a fifth of `CLOCK_MONOTONIC` and is read for every request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CoarseInstant(Duration);
-
-impl CoarseInstant {
-    /// Returns whether at least `limit` has passed from `since` to `self`.
-    pub(super) fn is_over(self, since: Self, limit: Duration) -> bool {
-        self.0.saturating_sub(since.0) >= limit
-    }
-
-    pub(super) fn now() -> Self {
-        let now = clock_gettime(ClockId::MonotonicCoarse);
-        let (sec, nsec) = (u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
-        Self(Duration::new(sec, nsec))
-    }
-}
 
 /// The event that a connection is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +52,7 @@ pub(crate) struct Timeouts {
 /// The state of one connection: phase, requests under way, pending command.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
+    clock: Clock,
     phase: Cell<ConnectionPhase>,
     since: Cell<CoarseInstant>,
     /// Since when the client has taken none of the bytes that are ready for it.
@@ -93,10 +77,11 @@ pub(crate) struct ConnectionState {
 impl ConnectionState {
     /// Creates the state of a connection that was just accepted. The deadline for headers applies
     /// until the first request.
-    pub(crate) fn new() -> Rc<Self> {
+    pub(crate) fn new(clock: Clock) -> Rc<Self> {
         Rc::new(Self {
             phase: Cell::new(ConnectionPhase::Headers),
-            since: Cell::new(CoarseInstant::now()),
+            since: Cell::new(clock.coarse_now()),
+            clock,
             blocked: Cell::new(None),
             requests: Cell::new(0),
             command: Cell::new(ConnectionCommand::Serve),
@@ -107,6 +92,11 @@ impl ConnectionState {
             stalls: RefCell::default(),
             waker: RefCell::new(None),
         })
+    }
+
+    /// Returns the time of day now.
+    pub(super) fn wall_now(&self) -> SystemTime {
+        self.clock.wall_now()
     }
 
     /// Records that bytes have arrived.
@@ -141,7 +131,7 @@ impl ConnectionState {
 
     /// Returns a new stall clock for a stream that waits for flow control.
     pub(crate) fn new_stall(&self) -> Rc<StreamStall> {
-        let stall = Rc::<StreamStall>::default();
+        let stall = Rc::new(StreamStall::new(self.clock.clone()));
         self.stalls.borrow_mut().push(Rc::downgrade(&stall));
         stall
     }
@@ -157,14 +147,14 @@ impl ConnectionState {
         // The bytes may be the end of a response whose request has ended. The idle time begins when
         // the client has taken them.
         if self.blocked.take().is_some() && self.phase.get() == ConnectionPhase::Idle {
-            self.since.set(CoarseInstant::now());
+            self.since.set(self.clock.coarse_now());
         }
     }
 
     /// Records that the client takes no bytes.
     pub(crate) fn record_blocked(&self) {
         if self.blocked.get().is_none() {
-            self.blocked.set(Some(CoarseInstant::now()));
+            self.blocked.set(Some(self.clock.coarse_now()));
         }
     }
 
@@ -178,7 +168,7 @@ impl ConnectionState {
 
     fn enter(&self, phase: ConnectionPhase) {
         self.phase.set(phase);
-        self.since.set(CoarseInstant::now());
+        self.since.set(self.clock.coarse_now());
     }
 
     /// Returns the pending command. `waker` is woken when the command changes.
@@ -265,9 +255,10 @@ impl ConnectionTable {
     }
 
     /// Commands the connections past a deadline to close, and those that have been idle for `idle`
-    /// to park. Expires stalled streams. Returns the number of connections commanded to park.
-    pub(crate) fn sweep(&self, timeouts: &Timeouts, idle: Duration) -> usize {
-        let (now, mut parked) = (CoarseInstant::now(), 0);
+    /// to park, at `now`. Expires stalled streams. Returns the number of connections commanded to
+    /// park.
+    pub(crate) fn sweep(&self, timeouts: &Timeouts, idle: Duration, now: CoarseInstant) -> usize {
+        let mut parked = 0;
         self.each(|state| {
             let look = |stall: &Weak<StreamStall>| {
                 stall.upgrade().map(|stall| stall.expire(stall.limit(timeouts), now)).is_some()
@@ -322,12 +313,12 @@ mod tests {
     };
 
     fn overdue_after(state: &ConnectionState, seconds: u64) -> bool {
-        state.is_overdue(&TIMEOUTS, CoarseInstant(CoarseInstant::now().0 + Duration::from_secs(seconds)))
+        state.is_overdue(&TIMEOUTS, state.clock.coarse_now() + Duration::from_secs(seconds))
     }
 
     #[test]
     fn each_phase_has_its_deadline() {
-        let state = ConnectionState::new();
+        let state = ConnectionState::new(Clock::held());
         assert!(!overdue_after(&state, 9) && overdue_after(&state, 11), "a first request");
         let (first, second) = (state.begin_request(), state.begin_request());
         assert!(!overdue_after(&state, 1000), "a response takes what it takes");
@@ -344,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_client_that_takes_nothing_is_overdue_in_any_phase() {
-        let state = ConnectionState::new();
+        let state = ConnectionState::new(Clock::held());
         let _request = state.begin_request();
         state.record_blocked();
         assert!(!overdue_after(&state, 29) && overdue_after(&state, 31));
@@ -354,9 +345,9 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_parked_once() {
-        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new());
+        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new(Clock::held()));
         let _open = connection_table.add(&state);
-        let sweep = || connection_table.sweep(&TIMEOUTS, Duration::ZERO);
+        let sweep = || connection_table.sweep(&TIMEOUTS, Duration::ZERO, state.clock.coarse_now());
         assert_eq!(sweep(), 0, "its first request has not come");
         drop(state.begin_request());
         state.record_blocked();
@@ -371,9 +362,9 @@ mod tests {
 
     #[test]
     fn a_client_is_idle_when_it_has_taken_its_response() {
-        let state = ConnectionState::new();
+        let state = ConnectionState::new(Clock::held());
         drop(state.begin_request());
-        state.since.set(CoarseInstant(CoarseInstant::now().0.saturating_sub(Duration::from_secs(1000))));
+        state.clock.advance(Duration::from_secs(1000));
         assert!(overdue_after(&state, 0));
         state.record_blocked();
         assert!(!overdue_after(&state, 29) && overdue_after(&state, 31));
@@ -383,7 +374,7 @@ mod tests {
 
     #[test]
     fn close_outranks_all_other_commands() {
-        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new());
+        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new(Clock::held()));
         let open = connection_table.add(&state);
         assert_eq!(state.command(Waker::noop()), ConnectionCommand::Serve);
         connection_table.send_command(ConnectionCommand::Drain);
@@ -391,8 +382,9 @@ mod tests {
         connection_table.send_command(ConnectionCommand::Close);
         connection_table.send_command(ConnectionCommand::Drain);
         assert_eq!(state.command(Waker::noop()), ConnectionCommand::Close);
+        let now = state.clock.coarse_now();
         drop((open, state));
-        connection_table.sweep(&TIMEOUTS, Duration::ZERO);
+        connection_table.sweep(&TIMEOUTS, Duration::ZERO, now);
         assert!(connection_table.0.borrow().is_empty());
     }
 
@@ -400,7 +392,7 @@ mod tests {
     /// requests that it cuts off.
     #[test]
     fn a_request_of_a_connection_that_has_ended_is_not_busy() {
-        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new());
+        let (connection_table, state) = (ConnectionTable::default(), ConnectionState::new(Clock::held()));
         let open = connection_table.add(&state);
         let _request = state.begin_request();
         assert!(connection_table.is_any_busy());

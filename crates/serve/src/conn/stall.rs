@@ -6,7 +6,10 @@ use std::cell::{Cell, RefCell};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::deadlines::{CoarseInstant, Timeouts};
+use fathom_io::Clock;
+use fathom_io::clock::CoarseInstant;
+
+use super::deadlines::Timeouts;
 
 /// Window updates of fewer bytes in all do not count as progress: a client could open the window by
 /// one byte at a time.
@@ -15,6 +18,7 @@ const PROGRESS_BYTES: usize = 1 << 10;
 /// The stall clock of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct StreamStall {
+    clock: Clock,
     /// The beginning of the first wait since the stream last made progress.
     since: Cell<Option<CoarseInstant>>,
     /// The bytes by which the window has opened since then.
@@ -28,10 +32,14 @@ pub(crate) struct StreamStall {
 }
 
 impl StreamStall {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
+    }
+
     /// Records that the stream waits, and registers `waker`.
     pub(crate) fn begin_wait(&self, waker: &Waker) {
         if self.since.get().is_none() {
-            self.since.set(Some(CoarseInstant::now()));
+            self.since.set(Some(self.clock.coarse_now()));
         }
         self.waker.replace(Some(waker.clone()));
     }
@@ -85,23 +93,27 @@ mod tests {
     use super::*;
 
     fn is_expired(stall: &StreamStall) -> bool {
-        stall.expire(Duration::ZERO, CoarseInstant::now());
+        stall.expire(Duration::ZERO, stall.clock.coarse_now());
         stall.is_expired()
     }
 
     #[test]
     fn a_stream_that_waits_is_over_in_time() {
-        let stall = StreamStall::default();
+        let stall = StreamStall::new(Clock::held());
         assert!(!is_expired(&stall), "it has a window");
         stall.begin_wait(Waker::noop());
-        stall.expire(Duration::from_secs(3600), CoarseInstant::now());
+        let limit = Duration::from_secs(10);
+        stall.clock.advance(Duration::from_secs(9));
+        stall.expire(limit, stall.clock.coarse_now());
         assert!(!stall.is_expired());
-        assert!(is_expired(&stall));
+        stall.clock.advance(Duration::from_secs(1));
+        stall.expire(limit, stall.clock.coarse_now());
+        assert!(stall.is_expired());
     }
 
     #[test]
     fn a_window_that_opens_a_little_is_no_progress() {
-        let stall = StreamStall::default();
+        let stall = StreamStall::new(Clock::held());
         stall.begin_wait(Waker::noop());
         let since = stall.since.get();
         for _ in 1..PROGRESS_BYTES {

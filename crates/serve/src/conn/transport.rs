@@ -407,7 +407,7 @@ mod tests {
         let ended = runtime.block_on(async move {
             ours.set_nonblocking(true).unwrap();
             let socket = Socket::Unix(UnixStream::from_std(ours).unwrap());
-            let state = ConnectionState::new();
+            let state = ConnectionState::new(fathom_io::Clock::default());
             let queue = SendfileQueue::new(Rc::clone(&state), Rc::default());
             let service = service_fn(|_request| {
                 let segment = |offset: usize| {

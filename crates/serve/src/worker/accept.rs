@@ -165,13 +165,14 @@ async fn tick(worker: Rc<Worker>) {
         }
         if worker.number == 0 {
             worker.files.pool().sweep();
-            worker.shared.errors.sweep(Instant::now());
+            worker.shared.errors.sweep(worker.now());
             worker.shared.listings.sweep();
         }
         worker.sweep_roots(round);
-        parked += worker.connection_table.sweep(&worker.timeouts(), PARK_AFTER);
+        parked +=
+            worker.connection_table.sweep(&worker.timeouts(), PARK_AFTER, worker.shared.clock.coarse_now());
         if let Some(logger) = &mut *worker.logger.borrow_mut() {
-            logger.flush_if_due(Instant::now());
+            logger.flush_if_due(worker.now());
         }
     }
 }
@@ -210,7 +211,7 @@ impl Worker {
             }
             match select(pin!(control.changed()), pin!(self.failed.notified())).await {
                 Either::Left((Ok(()), _)) => {}
-                Either::Left((Err(_), _)) => break Instant::now(),
+                Either::Left((Err(_), _)) => break self.now(),
                 Either::Right(_) => return Err(io::Error::other("one of its tasks panicked")),
             }
         };
@@ -218,10 +219,10 @@ impl Worker {
         self.is_draining.set(true);
         accepting.iter().for_each(JoinHandle::abort);
         self.connection_table.send_command(ConnectionCommand::Drain);
-        while self.connections.get() > 0 && Instant::now() < end {
+        while self.connections.get() > 0 && self.now() < end {
             sleep(DRAIN_POLL).await;
             // A new control state may bring the deadline forward.
-            if control.has_changed().is_err() || control.borrow_and_update().is_over() {
+            if control.has_changed().is_err() || control.borrow_and_update().is_over(self.now()) {
                 break;
             }
         }
@@ -232,7 +233,7 @@ impl Worker {
     /// Closes the connections that are left. Clients past a deadline are closed first and do not
     /// count as cut off.
     async fn close_all(&self) {
-        self.connection_table.sweep(&self.timeouts(), Duration::MAX);
+        self.connection_table.sweep(&self.timeouts(), Duration::MAX, self.shared.clock.coarse_now());
         // The first yield runs the connections, the second their streams.
         for _ in 0..2 {
             tokio::task::yield_now().await;
@@ -401,7 +402,8 @@ impl Drop for OpenConnection {
 }
 
 async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
-    let (worker, state, is_remote) = (Rc::clone(&open.0), ConnectionState::new(), socket.is_remote());
+    let (worker, state, is_remote) =
+        (Rc::clone(&open.0), ConnectionState::new(open.0.shared.clock.clone()), socket.is_remote());
     if !is_remote {
         socket.limit_unsent();
     }

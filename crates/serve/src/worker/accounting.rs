@@ -119,7 +119,7 @@ impl RequestAccount {
             tls: peer.tls,
         };
         if let Some(logger) = &mut *self.worker.logger.borrow_mut() {
-            logger.log(&record, Instant::now());
+            logger.log(&record, self.worker.now());
         }
     }
 }

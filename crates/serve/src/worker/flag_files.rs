@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 pub(crate) struct FlagFiles(RefCell<HashMap<PathBuf, (Instant, bool)>>);
 
 impl FlagFiles {
-    /// Returns whether `file` exists, as checked at most `age` ago.
-    pub(crate) fn exists(&self, file: &Path, age: Duration) -> bool {
+    /// Returns whether `file` exists, as checked at most `age` before `now`.
+    pub(crate) fn exists(&self, file: &Path, age: Duration, now: Instant) -> bool {
         let mut known = self.0.borrow_mut();
         match known.get(file) {
-            Some((seen, there)) if seen.elapsed() < age => *there,
+            Some((seen, there)) if now.saturating_duration_since(*seen) < age => *there,
             _ => {
                 let there = file.exists();
-                known.insert(file.to_owned(), (Instant::now(), there));
+                known.insert(file.to_owned(), (now, there));
                 there
             }
         }

@@ -113,6 +113,11 @@ pub(crate) struct Peer {
 }
 
 impl Worker {
+    /// Returns the time now, for deadlines and ages.
+    pub(crate) fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
     /// Looks up `path` below the root of `site`, in the cache first.
     pub(crate) async fn look_up(
         &self,
@@ -120,7 +125,7 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
-        let now = Instant::now();
+        let now = self.now();
         let root = self.root(&site.root, client, now).await?;
         self.cache.look_up(&self.files, &root, path, client, now).await
     }
@@ -132,7 +137,7 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
-        let now = Instant::now();
+        let now = self.now();
         let root = self.root(&site.root, client, now).await?;
         self.cache.remove(root.number, path);
         self.cache.look_up(&self.files, &root, path, client, now).await

@@ -2,7 +2,7 @@
 //! requests on an encrypted port. They are logged and counted like all others.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use http::Method;
 use tokio::io::AsyncWriteExt;
@@ -46,7 +46,7 @@ impl Worker {
             tls: peer.tls,
         };
         if let Some(logger) = &mut *self.logger.borrow_mut() {
-            logger.log(&record, Instant::now());
+            logger.log(&record, self.now());
         }
     }
 }

@@ -32,10 +32,10 @@ pub(super) struct RootView {
 }
 
 impl RootView {
-    fn new(followed: &SiteRoot) -> Rc<Self> {
+    fn new(followed: &SiteRoot, now: Instant) -> Rc<Self> {
         let (root, generation) = followed.current();
         let (root, generation) = (RefCell::new(root.map(Rc::new)), Cell::new(generation));
-        Rc::new(Self { root, generation, checked: Cell::new(Instant::now()) })
+        Rc::new(Self { root, generation, checked: Cell::new(now) })
     }
 
     fn root(&self) -> Result<Rc<Root>, Errno> {
@@ -67,7 +67,7 @@ impl Worker {
 
     fn view(&self, followed: &SiteRoot) -> Rc<RootView> {
         let mut roots = self.roots.borrow_mut();
-        Rc::clone(roots.entry(followed.number()).or_insert_with(|| RootView::new(followed)))
+        Rc::clone(roots.entry(followed.number()).or_insert_with(|| RootView::new(followed, self.now())))
     }
 
     fn is_unchanged(&self, followed: &SiteRoot, view: &RootView) -> bool {
@@ -111,7 +111,7 @@ impl Worker {
         for followed in roots.iter().cycle().skip(start).take(CHECKS_MAX.min(roots.len())) {
             self.check_root_in_background(followed);
         }
-        let now = Instant::now();
+        let now = self.now();
         for line in roots.iter().filter_map(|followed| followed.report(now)) {
             self.shared.errors.note(&line);
         }

@@ -353,11 +353,12 @@ fn a_cached_body_is_sent_whole_after_its_file_changes() {
     }
     for sendfile in ["remote", "always", "never"] {
         let top = format!("cache = {{ age-ms = 100 }}\nmetrics = '/metrics'\nsendfile = '{sendfile}'\n");
-        let served = TestServer::new(&tree, &top, "");
+        let served = TestServer::held(&tree, &top, "");
         for (deed, change) in DEEDS {
             let (path, target) = (tree.at(&name(sendfile, deed)), format!("/{}", name(sendfile, deed)));
             let mut client = served.connect();
             eventually("it is not kept", || {
+                served.advance(AGE);
                 let before = kept(&mut client);
                 client.get(&target).is(200, &old);
                 kept(&mut client) > before
@@ -370,7 +371,7 @@ fn a_cached_body_is_sent_whole_after_its_file_changes() {
             slow.send([request("GET", &target, &[]), request("HEAD", "/none", &[])].concat());
             assert_eq!(slow.head().status, 200);
             change(&path, &new);
-            std::thread::sleep(AGE);
+            served.advance(AGE);
             let next = client.get(&target);
             assert_eq!(fs::read(&path).ok(), (next.status == 200).then_some(next.body), "{deed}");
             while slow.pending() < old.len() {
@@ -421,11 +422,12 @@ fn a_cached_file_is_revalidated_after_its_maximum_age() {
     DEEDS.iter().for_each(|(deed, _)| tree.write(&name(deed), &old));
     tree.write("same-times.bin", &old);
     let served =
-        TestServer::new(&tree, "cache = { age-ms = 100 }\nmetrics = '/metrics'\n", "precompressed = true");
+        TestServer::held(&tree, "cache = { age-ms = 100 }\nmetrics = '/metrics'\n", "precompressed = true");
     let mut client = served.connect();
     let all: Vec<String> =
         DEEDS.iter().map(|(deed, _)| name(deed)).chain(["same-times.bin".to_owned()]).collect();
     eventually("not all of them are kept", || {
+        served.advance(AGE);
         let before = kept(&mut client);
         all.iter().for_each(|name| client.get(&format!("/{name}")).is(200, &old));
         kept(&mut client) - before == all.len() as u64
@@ -439,7 +441,7 @@ fn a_cached_file_is_revalidated_after_its_maximum_age() {
         &tree.at("same-times.bin"),
         std::time::UNIX_EPOCH + Duration::from_secs(crate::support::MTIME_S),
     );
-    std::thread::sleep(AGE);
+    served.advance(AGE);
     for name in all {
         let response = client.get(&format!("/{name}"));
         match fs::read(tree.at(&name)) {
@@ -451,7 +453,7 @@ fn a_cached_file_is_revalidated_after_its_maximum_age() {
     assert_eq!(client.get("/later.bin").status, 404);
     tree.write("later.bin", b"later");
     tree.write("replaced.bin.gz", b"coded");
-    std::thread::sleep(AGE);
+    served.advance(AGE);
     client.get("/later.bin").is(200, b"later");
     client.ask("GET", "/replaced.bin", &[("Accept-Encoding", "gzip")]).is(200, b"coded");
 }

@@ -29,8 +29,8 @@ fn sent(served: &TestServer) -> u64 {
 fn a_file_in_the_page_cache_is_sent() {
     let body = noise(BYTES, 1);
     let tree = Tree::new(&[("quiet", &body)]);
-    std::thread::sleep(SETTLED);
-    let served = TestServer::new(&tree, CONFIG, "");
+    let served = TestServer::held(&tree, CONFIG, "");
+    served.advance(SETTLED);
     eventually("it went another way each time", || {
         served.connect().get("/quiet").is(200, &body);
         sent(&served) > 0
@@ -45,8 +45,8 @@ fn a_response_is_incomplete_if_its_file_changes_meanwhile() {
     let Some(tree) = Tree::in_memory(&files) else {
         return eprintln!("skipped: needs a filesystem in memory at /dev/shm");
     };
-    std::thread::sleep(SETTLED);
-    let served = TestServer::new(&tree, CONFIG, "");
+    let served = TestServer::held(&tree, CONFIG, "");
+    served.advance(SETTLED);
 
     let mut client = served.connect();
     client.get("/quiet").is(200, &body);

@@ -1,8 +1,8 @@
 //! Limits of clients: time, connections, bytes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::{Client, LONG, TestServer, Tree, eventually, io, models, noise, request};
+use crate::support::{Client, TestServer, Tree, eventually, io, models, noise, request};
 
 /// Larger than the socket buffers of both sides.
 const MANY: usize = 24 << 20;
@@ -11,19 +11,27 @@ fn tree() -> Tree {
     Tree::new(&[("a", b"aa")])
 }
 
-/// Checks that a short `limit` ends a connection on which `bytes` were sent, and no other limit
-/// does.
+/// The limit under test in milliseconds of the held clock.
+const LIMIT: &str = "2000";
+/// Half of [`LIMIT`]: a client that does something each time is within it.
+const HALF: Duration = Duration::from_millis(1000);
+
+/// Checks that `limit` ends a connection on which `bytes` were sent, and no other limit does, nor
+/// the connection of a client that is within it.
 #[track_caller]
 fn ends(limit: &str, bytes: &[u8], answer: &str) {
     let tree = tree();
-    let served = TestServer::new(&tree, &format!("limits = {{ {limit} = 2000 }}\n"), "");
-    let start = Instant::now();
-    let text = served.raw(bytes);
-    // The server's clock may be a tick behind.
-    assert!(start.elapsed() >= Duration::from_millis(1990), "{limit}: it had so long");
+    let served = TestServer::held(&tree, &format!("limits = {{ {limit} = {LIMIT} }}\n"), "");
+    let (mut client, mut other) = (served.connect(), served.connect());
+    client.send(bytes);
+    eventually(limit, || {
+        served.advance(HALF);
+        other.get("/a").is(200, b"aa");
+        client.is_closed()
+    });
+    let text = client.rest();
     let text = String::from_utf8_lossy(&text);
     assert!(if answer.is_empty() { text.is_empty() } else { text.starts_with(answer) }, "{limit}: {text}");
-    served.get("/a").is(200, b"aa");
 }
 
 #[test]
@@ -45,16 +53,14 @@ fn an_idle_client_is_disconnected() {
 #[test]
 fn all_headers_share_one_timeout() {
     let tree = tree();
-    let served = TestServer::new(&tree, "limits = { header-timeout-ms = 2000 }\n", "");
+    let served = TestServer::held(&tree, &format!("limits = {{ header-timeout-ms = {LIMIT} }}\n"), "");
     let mut client = served.connect();
-    client.send(request("GET", "/a", &[]));
-    client.receive("GET").is(200, b"aa");
-    let start = Instant::now();
+    client.get("/a").is(200, b"aa");
     client.send("GET /a HTTP/1.1\r\nX-A: ");
-    while client.try_send(b"x").is_ok() {
-        assert!(start.elapsed() < LONG, "it goes on");
-        std::thread::sleep(Duration::from_millis(30));
-    }
+    eventually("it goes on", || {
+        served.advance(HALF / 4);
+        client.try_send(b"x").is_err() || client.is_closed()
+    });
     assert_eq!(client.rest(), b"");
 }
 
@@ -63,15 +69,15 @@ fn a_client_that_reads_nothing_is_disconnected() {
     let tree = tree();
     tree.write("large", &noise(MANY, 1));
     for model in models() {
-        let served = TestServer::new(
-            &tree,
-            &format!("{}metrics = '/metrics'\nlimits = {{ write-timeout-ms = 300 }}\n", io(model)),
-            "",
-        );
+        let limits = format!("limits = {{ write-timeout-ms = {LIMIT} }}\n");
+        let served = TestServer::held(&tree, &format!("{}metrics = '/metrics'\n{limits}", io(model)), "");
         let mut slow = served.connect();
         slow.send(request("GET", "/large", &[]));
         slow.more().unwrap();
-        eventually("it is still there", || served.get("/metrics").text().contains("fathom_connections 1\n"));
+        eventually("it is still there", || {
+            served.advance(HALF);
+            served.get("/metrics").text().contains("fathom_connections 1\n")
+        });
         assert!(slow.rest().len() < MANY, "{model}");
     }
 }
@@ -83,20 +89,18 @@ fn a_slow_reader_gets_the_whole_body() {
     let large = noise(1 << 20, 2);
     tree.write("large", &large);
     for model in models() {
-        let served = TestServer::new(
-            &tree,
-            &format!("{}limits = {{ idle-timeout-ms = 2000, header-timeout-ms = 2000 }}\n", io(model)),
-            "",
-        );
+        let limits = format!("limits = {{ idle-timeout-ms = {LIMIT}, header-timeout-ms = {LIMIT} }}\n");
+        let served = TestServer::held(&tree, &format!("{}{limits}", io(model)), "");
         let mut client = Client::connect_narrow(served.address());
-        let start = Instant::now();
         client.send(request("GET", "/large", &[]));
+        let mut reads = 0;
         while client.pending() < large.len() {
-            std::thread::sleep(Duration::from_millis(40));
+            served.advance(HALF);
             assert!(client.more().unwrap() > 0, "{model}: it ended after {} bytes", client.pending());
+            reads += 1;
         }
         client.receive("GET").is(200, &large);
-        assert!(start.elapsed() > Duration::from_secs(2), "{model}: no limit was reached");
+        assert!(reads > 3, "{model}: no limit was reached");
     }
 }
 

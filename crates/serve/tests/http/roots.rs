@@ -92,15 +92,16 @@ fn cached_files_outlive_their_directory_by_at_most_the_maximum_age() {
     symlink("1", tree.at("current")).unwrap();
     let mut config = config(&tree, "cache = { age-ms = 50 }\n", "");
     (config.site.root, config.workers) = (tree.at("current"), NonZeroUsize::new(2));
-    let served = TestServer::start(&config);
+    let served = TestServer::held_with(&config);
     let mut clients: Vec<_> = (0..8).map(|_| served.connect()).collect();
     for client in &mut clients {
         (0..3).for_each(|_| client.get("/a").is(200, b"one"));
         (0..3).for_each(|_| client.get("/gone").is(200, b"one"));
     }
     point(&tree.at("current"), "2");
-    // A fixed sleep, not a wait for an event: entries that are older must not be used.
-    std::thread::sleep(AGE);
+    served.advance(AGE - Duration::from_millis(1));
+    clients.iter_mut().for_each(|client| client.get("/a").is(200, b"one"));
+    served.advance(Duration::from_millis(1));
     for client in &mut clients {
         client.get("/a").is(200, b"two");
         assert_eq!(client.get("/gone").status, 404);

@@ -226,7 +226,7 @@ async fn handshake_and_serve(
     config: ServerConfig,
     mut peer: Peer,
 ) {
-    let (worker, state) = (open.worker(), ConnectionState::new());
+    let (worker, state) = (open.worker(), ConnectionState::new(open.worker().shared.clock.clone()));
     let _entry = worker.connection_table.add(&state);
     let Ok(connecting) = incoming.accept_with(Arc::new(config)) else { return };
     match unless_draining(&state, connecting).await {

@@ -14,15 +14,25 @@ use super::LONG;
 pub(crate) trait Stream: Read + Write + Send {
     /// Shuts down the sending direction.
     fn end(&self) -> io::Result<()>;
+    /// Sets whether reads wait for bytes.
+    fn set_waiting(&self, waits: bool) -> io::Result<()>;
 }
 
 impl Stream for TcpStream {
+    fn set_waiting(&self, waits: bool) -> io::Result<()> {
+        self.set_nonblocking(!waits)
+    }
+
     fn end(&self) -> io::Result<()> {
         self.shutdown(std::net::Shutdown::Write)
     }
 }
 
 impl Stream for UnixStream {
+    fn set_waiting(&self, waits: bool) -> io::Result<()> {
+        self.set_nonblocking(!waits)
+    }
+
     fn end(&self) -> io::Result<()> {
         self.shutdown(std::net::Shutdown::Write)
     }
@@ -96,6 +106,21 @@ impl Client {
 
     pub(crate) fn get(&mut self, target: &str) -> Response {
         self.ask("GET", target, &[])
+    }
+
+    /// Returns whether the server has closed the connection. Does not wait; keeps what has arrived.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        self.stream.set_waiting(false).unwrap();
+        let is_closed = loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => break true,
+                Ok(len) => self.buffer.extend_from_slice(&bytes[..len]),
+                Err(error) => break error.kind() != ErrorKind::WouldBlock,
+            }
+        };
+        self.stream.set_waiting(true).unwrap();
+        is_closed
     }
 
     /// Reads the response to a request with `method`.

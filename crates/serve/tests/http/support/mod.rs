@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fathom_io::Use;
+use fathom_io::{Clock, Use};
 use fathom_serve::server::{Server, StartOptions};
 use fathom_serve::{Config, Error, Model};
 use tempfile::TempDir;
@@ -80,6 +80,7 @@ pub(crate) fn set_mtime(path: &Path, time: SystemTime) {
 pub(crate) struct TestServer {
     server: Option<Server>,
     address: String,
+    clock: Clock,
 }
 
 impl TestServer {
@@ -93,6 +94,20 @@ impl TestServer {
         Self::start(&config(tree, top, site))
     }
 
+    /// Like [`TestServer::new`], with a clock that stands still until [`TestServer::advance`].
+    pub(crate) fn held(tree: &Tree, top: &str, site: &str) -> Self {
+        Self::held_with(&config(tree, top, site))
+    }
+
+    pub(crate) fn held_with(config: &Config) -> Self {
+        Self::with(config, StartOptions { clock: Clock::held(), ..StartOptions::default() })
+    }
+
+    /// Moves the clock of a server of [`TestServer::held`].
+    pub(crate) fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
     pub(crate) fn start(config: &Config) -> Self {
         Self::with(config, StartOptions::default())
     }
@@ -102,11 +117,12 @@ impl TestServer {
     }
 
     pub(crate) fn try_with(config: &Config, outfit: StartOptions<'_>) -> Result<Self, Error> {
+        let clock = outfit.clock.clone();
         let server = Server::start(config, outfit)?;
         let url = server.addresses().remove(0);
         let address = url.split_once("//").map_or(&url[..], |(_, rest)| rest.split('/').next().unwrap());
         let address = address.to_owned();
-        Ok(Self { server: Some(server), address })
+        Ok(Self { server: Some(server), address, clock })
     }
 
     /// Returns `127.0.0.1:PORT`.
