@@ -25,13 +25,15 @@ fn enter_changes_the_working_directory_of_the_calling_thread_alone() {
     fs::set_permissions(temp.path(), Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(temp.path().join("unsearchable"), Permissions::from_mode(0o444)).unwrap();
     let before = env::current_dir().unwrap();
+    // Now, as another user may not search the directories above.
+    let open = temp.path().join("open").canonicalize().unwrap();
     let worker = || {
         let dirs = ["open", "unsearchable"].map(|name| fs::File::open(temp.path().join(name)).unwrap());
         if !sys::enter(dirs[0].as_fd()) {
             println!("skipped: unshare(2) is forbidden");
             return;
         }
-        assert_eq!(env::current_dir().unwrap(), temp.path().join("open").canonicalize().unwrap());
+        assert_eq!(env::current_dir().unwrap(), open);
         let stat = |at| sys::stat(at, c"f", Follow::No, Fields::ALL.union(Fields::LOCAL));
         assert_eq!(stat(CWD), stat(dirs[0].as_fd()));
         assert!(stat(CWD).is_ok());
@@ -42,7 +44,7 @@ fn enter_changes_the_working_directory_of_the_calling_thread_alone() {
             return;
         }
         assert!(!sys::enter(dirs[1].as_fd()));
-        assert_eq!(env::current_dir().unwrap(), temp.path().join("open").canonicalize().unwrap());
+        assert_eq!(env::current_dir().unwrap(), open);
     };
     thread::scope(|scope| scope.spawn(worker).join().unwrap());
     assert_eq!(env::current_dir().unwrap(), before);
