@@ -159,8 +159,8 @@ fn a_subtree_equals_a_scan_of_that_subtree() {
 
 #[test]
 fn random_trees_read_like_the_scanned_ones() {
-    let mut random = Random::new(11);
-    for _ in 0..12 {
+    for seed in fathom_cases::seeds(12) {
+        let mut random = Random::new(seed);
         let tree = Tree::new();
         let (mut dirs, mut files) = (vec![PathBuf::from("r")], Vec::<PathBuf>::new());
         fs::create_dir(tree.path().join("r")).unwrap();

@@ -91,8 +91,8 @@ fn a_full_disk_leaves_no_file() {
 #[test]
 fn an_interrupted_export_leaves_no_file() {
     let tree = scanned(varied());
-    let mut random = Random::new(3);
-    for _ in 0..20 {
+    for seed in fathom_cases::seeds(20) {
+        let mut random = Random::new(seed);
         let mut command = Command::new(program());
         command.args(["export", "--to", "jsonl", "-o", "out", "i"]).current_dir(tree.path());
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
