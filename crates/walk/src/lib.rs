@@ -61,7 +61,7 @@ pub use fathom_io::mounts;
 pub use fathom_io::sys::address_space_left;
 pub use fathom_io::threads::{has_address_space, spawn as spawn_thread};
 pub use fathom_io::{
-    Attributes, Errno, Fields, FileTime, FileType, Follow, Meta, Model, Name, Names, Random,
+    Attributes, Clock, Errno, Fields, FileTime, FileType, Follow, Meta, Model, Name, Names, Random,
 };
 pub use hints::ConcurrencyHints;
 pub use node::Node;

@@ -1,6 +1,6 @@
 //! Options of a walk, as a builder.
 
-use fathom_io::{Fields, Follow, Model};
+use fathom_io::{Clock, Fields, Follow, Model};
 
 use crate::hints::ConcurrencyHints;
 
@@ -69,4 +69,7 @@ options! {
     fds_max: Option<usize> = None;
     /// Sets the known concurrency of devices, for [`Model::Auto`]. Default: none.
     hints: ConcurrencyHints = ConcurrencyHints::default();
+    /// Sets the clock by which the number of workers adapts, the progress is shown, and a thread
+    /// that could not be started is tried again. Default: the machine's.
+    clock: Clock = Clock::default();
 }

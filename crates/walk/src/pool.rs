@@ -40,8 +40,8 @@ struct CounterReading {
 }
 
 impl CounterReading {
-    fn now() -> Self {
-        Self { at: Instant::now(), usage: sys::usage(), idle: None }
+    fn new(at: Instant) -> Self {
+        Self { at, usage: sys::usage(), idle: None }
     }
 }
 
@@ -129,6 +129,7 @@ pub(crate) struct Setup<'a, D: Visitor> {
 impl<'a, D: Visitor> Pool<'a, D> {
     pub(crate) fn new(setup: Setup<'a, D>) -> Self {
         let Setup { shared, workers_max, adaptive, spawn, run_inline, direct, refusal, watch } = setup;
+        let start = shared.options.clock.now();
         Self {
             shared,
             workers_max,
@@ -144,10 +145,19 @@ impl<'a, D: Visitor> Pool<'a, D> {
             sized: false,
             wanted: 1,
             spawned: 0,
-            start: Instant::now(),
-            last: CounterReading::now(),
+            start,
+            last: CounterReading::new(start),
             over_time: vec![(Duration::ZERO, 1)],
         }
+    }
+
+    fn now(&self) -> Instant {
+        self.shared.options.clock.now()
+    }
+
+    /// Returns the time since the start of the walk.
+    fn elapsed(&self) -> Duration {
+        self.now() - self.start
     }
 
     fn count(&self) -> usize {
@@ -180,7 +190,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
     /// Starts the first worker. If a limit on threads or memory prevents that, the calling thread
     /// works alone for a while.
     pub(crate) fn spawn_first(&mut self) {
-        if self.alone_since.is_some_and(|since| since.elapsed() < RETRY) {
+        if self.alone_since.is_some_and(|since| self.now() - since < RETRY) {
             return;
         }
         if let Some(room) = sys::address_space_left() {
@@ -189,7 +199,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
         if self.workers_max > 0 && (self.spawn)().is_ok() {
             (self.spawned, self.alone_since) = (1, None);
         } else {
-            self.alone_since = Some(Instant::now());
+            self.alone_since = Some(self.now());
         }
     }
 
@@ -198,7 +208,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
     fn spawn_worker(&mut self) {
         let mut useful = self.shared.schedule.outstanding();
         if self.shared.schedule.devices.iter().any(DeviceQueue::is_remote) {
-            useful = useful.max(self.start.elapsed().as_millis() as usize * READY_PER_MS);
+            useful = useful.max(self.elapsed().as_millis() as usize * READY_PER_MS);
         }
         let before = self.spawned;
         while self.spawned < self.wanted.min(useful) {
@@ -223,7 +233,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
             self.spawn_worker();
         }
         let pause = if self.last.at - self.start < LATER { SAMPLE } else { SAMPLE_LATER };
-        if self.last.at.elapsed() >= pause {
+        if self.now() - self.last.at >= pause {
             self.sample();
             self.show();
         }
@@ -248,7 +258,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
         Ok(Summary {
             complete,
             progress,
-            elapsed: self.start.elapsed(),
+            elapsed: self.elapsed(),
             calls: self.shared.calls(),
             workers_over_time: self.over_time,
             devices: self.shared.schedule.devices.devs(),
@@ -258,13 +268,14 @@ impl<'a, D: Visitor> Pool<'a, D> {
     fn note_workers(&mut self) {
         let workers = self.count();
         if self.over_time.last().is_none_or(|last| last.1 != workers) {
-            self.over_time.push((self.start.elapsed(), workers));
+            self.over_time.push((self.elapsed(), workers));
         }
     }
 
     fn sample(&mut self) {
+        let at = self.now();
         let Some(controllers) = &mut self.controllers else { return };
-        let mut now = CounterReading::now();
+        let mut now = CounterReading::new(at);
         // The answer takes three system calls, and the controllers need it only with many workers.
         if self.wanted > controllers.cpus {
             now.idle = sys::machine_idle();
@@ -308,8 +319,8 @@ impl<D: Visitor> Pool<'_, D> {
         if self.alone_since.is_none() {
             return false;
         }
-        if self.last.at.elapsed() >= SAMPLE_LATER {
-            self.last = CounterReading::now();
+        if self.now() - self.last.at >= SAMPLE_LATER {
+            self.last = CounterReading::new(self.now());
             self.show();
         }
         (self.run_inline)().unwrap_or_else(|unavailable| {

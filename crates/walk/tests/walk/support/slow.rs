@@ -19,7 +19,13 @@ const MILLION: usize = 1_000_000;
 pub(crate) struct TwoDevices {
     slow_dev: u64,
     seen: Arc<[DeviceCalls; 2]>,
+    /// The number of rounds that the test has begun. Ten calls on the slow device belong to each,
+    /// and wait for it.
+    rounds: Option<Arc<AtomicUsize>>,
 }
+
+/// The calls of a round.
+const CALLS_PER_ROUND: usize = 10;
 
 #[derive(Default)]
 pub(crate) struct DeviceCalls {
@@ -33,7 +39,32 @@ pub(crate) struct DeviceCalls {
 
 impl TwoDevices {
     pub(crate) fn new(slow_dev: u64) -> Self {
-        Self { slow_dev, seen: Arc::default() }
+        Self { slow_dev, seen: Arc::default(), rounds: None }
+    }
+
+    /// Makes the calls on the slow device in rounds.
+    pub(crate) fn in_rounds(self) -> Self {
+        Self { rounds: Some(Arc::default()), ..self }
+    }
+
+    /// Begins the next round. Returns whether a call of the second round has begun: those of the
+    /// first, to which the root belongs, are over then, but for one of each other worker.
+    pub(crate) fn next_round(&self) -> bool {
+        if let Some(rounds) = &self.rounds {
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        self.slow_calls() > CALLS_PER_ROUND
+    }
+
+    fn slow_calls(&self) -> usize {
+        self.seen[1].calls.load(Ordering::Relaxed)
+    }
+
+    fn wait_for_round(&self) {
+        let Some(rounds) = &self.rounds else { return };
+        while self.slow_calls() > CALLS_PER_ROUND * (1 + rounds.load(Ordering::Relaxed)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Returns the maximum number of calls in flight on the fast and on the slow device.
@@ -61,6 +92,7 @@ impl TwoDevices {
         seen.shares.fetch_add(MILLION / now, Ordering::Relaxed);
         seen.calls.fetch_add(1, Ordering::Relaxed);
         if is_slow {
+            self.wait_for_round();
             std::thread::sleep(Duration::from_millis(1));
         }
         let result = call();
