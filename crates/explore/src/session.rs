@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use fathom_io::Clock;
 use fathom_io::threads::spawn;
 
 use crate::input::{Answer, Effect, Found, Query, QueryKind};
@@ -103,6 +104,7 @@ impl<T> Mailbox<T> {
 ///
 /// ```
 /// use std::sync::mpsc;
+/// use fathom_io::Clock;
 /// use fathom_explore::input::Event;
 /// use fathom_explore::memory::{MemorySource, file};
 /// use fathom_explore::session::Session;
@@ -112,7 +114,8 @@ impl<T> Mailbox<T> {
 /// let root = source.root("/data", None);
 /// source.add(root, b"", file("a", 5, 0));
 /// let (send, answers) = mpsc::channel();
-/// let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer)))?;
+/// let deliver = move |answer| drop(send.send(answer));
+/// let session = Session::start(Box::new(source), None, Clock::default(), deliver)?;
 /// let mut state = State::new(Settings::default());
 /// let mut effects = state.start();
 /// while state.current().is_none() {
@@ -130,30 +133,33 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the threads. `deliver` takes the answers, and must not wait for the state.
+    /// Starts the threads. `deliver` takes the answers, and must not wait for the state. The source
+    /// is asked for its progress, and the remover passes on its own, by `clock`.
     ///
     /// # Errors
     /// If a thread cannot be started.
     pub fn start(
         source: Box<dyn Source>,
         remover: Option<Box<dyn Remover>>,
+        clock: Clock,
         deliver: impl Fn(Answer) + Send + Sync + 'static,
     ) -> io::Result<Session> {
         let deliver: Deliver = Arc::new(deliver);
         let mailbox = Arc::new(Mailbox::<SourceRequests>::default());
         let mut session = Session { source: mailbox.clone(), remover: None, deliver, remover_thread: None };
-        let deliver = session.deliver.clone();
+        let (deliver, source_clock) = (session.deliver.clone(), clock.clone());
         spawn("source", STACK_BYTES, 0, move || {
             let _watch = DeathWatch(deliver.clone());
-            let looked = Instant::now();
-            SourceThread { source, mailbox, deliver, reported: None, looked, cost: Duration::ZERO }.run();
+            let looked = source_clock.now();
+            let (clock, cost) = (source_clock, Duration::ZERO);
+            SourceThread { source, mailbox, deliver, clock, reported: None, looked, cost }.run();
         })?;
         if let Some(remover) = remover {
             let (mailbox, deliver) = (Arc::new(Mailbox::default()), session.deliver.clone());
             session.remover = Some(mailbox.clone());
             session.remover_thread = Some(spawn("remover", STACK_BYTES, 0, move || {
                 let _watch = DeathWatch(deliver.clone());
-                run_remover(remover, &mailbox, &deliver);
+                run_remover(remover, &mailbox, &deliver, &clock);
             })?);
         }
         Ok(session)
@@ -238,6 +244,7 @@ struct SourceThread {
     source: Box<dyn Source>,
     mailbox: Arc<Mailbox<SourceRequests>>,
     deliver: Deliver,
+    clock: Clock,
     /// The progress that was delivered last.
     reported: Option<SourceProgress>,
     /// The time of the last look at a progress.
@@ -275,7 +282,7 @@ impl SourceThread {
     fn next(&mut self) -> SourceRequests {
         let progress = self.source.progress();
         let is_over = progress.finished && self.reported == Some(progress);
-        let tick = (!is_over).then(|| self.next_look().saturating_duration_since(Instant::now()));
+        let tick = (!is_over).then(|| self.next_look().saturating_duration_since(self.clock.now()));
         self.mailbox.wait(tick, SourceRequests::are_waiting, |requests| {
             // A flag for each query: the one that is replaced must not cancel its successor.
             let cancelled: Arc<AtomicBool> = Arc::default();
@@ -293,7 +300,7 @@ impl SourceThread {
 
     /// Delivers the progress, if it has changed, and if it is time or nothing is walked any more.
     fn report(&mut self) {
-        let (progress, now) = (self.source.progress(), Instant::now());
+        let (progress, now) = (self.source.progress(), self.clock.now());
         if !progress.finished && self.reported.is_some() {
             if now < self.next_look() {
                 return;
@@ -308,9 +315,9 @@ impl SourceThread {
 
     fn answer(&mut self, query: &Query, cancelled: &AtomicBool) {
         fathom_io::fault::point("explore-query");
-        let start = Instant::now();
+        let start = self.clock.now();
         let result = self.find(query, cancelled);
-        self.cost = start.elapsed();
+        self.cost = self.clock.now() - start;
         (self.deliver)(Answer::Found { sequence: query.sequence, result });
     }
 
@@ -358,7 +365,12 @@ impl SourceThread {
     }
 }
 
-fn run_remover(mut remover: Box<dyn Remover>, mailbox: &Mailbox<RemoverRequests>, deliver: &Deliver) {
+fn run_remover(
+    mut remover: Box<dyn Remover>,
+    mailbox: &Mailbox<RemoverRequests>,
+    deliver: &Deliver,
+    clock: &Clock,
+) {
     loop {
         let is_ready = |requests: &RemoverRequests| requests.next.is_some() || requests.ends;
         let (request, stop) = mailbox.wait(None, is_ready, |requests| {
@@ -370,7 +382,7 @@ fn run_remover(mut remover: Box<dyn Remover>, mailbox: &Mailbox<RemoverRequests>
         let answer = match kind {
             None => Answer::Planned { sequence, result: remover.plan(&removals, &stop) },
             Some(kind) => {
-                let mut tell = throttled(deliver.clone());
+                let mut tell = throttled(deliver.clone(), clock.clone());
                 Answer::RemovalEnded { sequence, outcome: remover.remove(kind, &removals, &mut tell, &stop) }
             }
         };
@@ -380,11 +392,11 @@ fn run_remover(mut remover: Box<dyn Remover>, mailbox: &Mailbox<RemoverRequests>
 }
 
 /// Returns a function that delivers a progress, and drops one that follows another too soon.
-fn throttled(deliver: Deliver) -> impl FnMut(RemovalProgress) {
+fn throttled(deliver: Deliver, clock: Clock) -> impl FnMut(RemovalProgress) {
     let mut last: Option<Instant> = None;
     move |progress| {
-        if last.is_none_or(|last| last.elapsed() >= TICK) {
-            last = Some(Instant::now());
+        if last.is_none_or(|last| clock.now() - last >= TICK) {
+            last = Some(clock.now());
             deliver(Answer::Removing(progress));
         }
     }

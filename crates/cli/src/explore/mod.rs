@@ -23,6 +23,7 @@ use fathom_explore::filter::FilterContext;
 use fathom_explore::session::Session;
 use fathom_explore::source::Source;
 use fathom_explore::state::{Settings, State};
+use fathom_io::Clock;
 use fathom_text::quote::Charset;
 use fathom_text::time::{TimeStyle, Zone};
 
@@ -90,7 +91,9 @@ fn run(
     let inbox = Arc::new(AnswerInbox::new(waker));
     let answers = inbox.clone();
     let session =
-        Session::start(source, removal::open_remover(args, charset), move |answer| answers.push(answer))?;
+        Session::start(source, removal::open_remover(args, charset), Clock::default(), move |answer| {
+            answers.push(answer);
+        })?;
     let state = State::new(settings(args, charset));
     let terminal = ExploreTerminal::enter(tty, args.uses_mouse)?;
     let mut running = Running { state, session, inbox, wake, signals, terminal, charset };

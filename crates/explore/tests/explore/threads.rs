@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
 use fathom_explore::memory::{MemorySource, file};
@@ -11,6 +11,7 @@ use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan,
 use fathom_explore::session::Session;
 use fathom_explore::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress, SumKey, SumRow};
 use fathom_explore::state::{Settings, State};
+use fathom_io::Clock;
 
 use crate::driver::{FakeRemover, sample};
 
@@ -99,8 +100,10 @@ fn start() -> (Session, Receiver<SlowCall>, Receiver<Answer>) {
     let (send, answers) = channel();
     let source = SlowSource { inner, started };
     let remover = Box::<FakeRemover>::default();
-    let session =
-        Session::start(Box::new(source), Some(remover), move |answer| drop(send.send(answer))).unwrap();
+    let session = Session::start(Box::new(source), Some(remover), Clock::default(), move |answer| {
+        drop(send.send(answer))
+    })
+    .unwrap();
     (session, was_started, answers)
 }
 
@@ -157,7 +160,9 @@ fn a_missing_root_hides_no_files_of_the_others() {
     inner.root("/missing", None);
     let ((started, _started), (send, answers)) = (channel(), channel());
     let source = SlowSource { inner, started };
-    let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer))).unwrap();
+    let session =
+        Session::start(Box::new(source), None, Clock::default(), move |answer| drop(send.send(answer)))
+            .unwrap();
     let kind = QueryKind::Largest(None);
     session.perform(Effect::Query(Query { sequence: 1, kind, arrangement: Default::default() }));
     let Answer::Found { result: Ok(Found::Listing(listing)), .. } = answer(&answers, 1) else { panic!() };
@@ -165,10 +170,11 @@ fn a_missing_root_hides_no_files_of_the_others() {
     session.end();
 }
 
-/// A source that changes at any time, and whose directories take a while.
+/// A source that has changed at each look, and whose directories take a while of its clock.
 struct BusySource {
     inner: MemorySource,
     version: AtomicU64,
+    clock: Clock,
 }
 
 const BUSY: Duration = Duration::from_millis(30);
@@ -179,7 +185,7 @@ impl Source for BusySource {
     }
 
     fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError> {
-        std::thread::sleep(BUSY);
+        self.clock.advance(BUSY);
         self.inner.list(place, cancelled)
     }
 
@@ -218,25 +224,30 @@ impl Source for BusySource {
     }
 }
 
+/// The first progress is delivered at once. After it, one is delivered for each ten times as long
+/// as a listing takes.
 #[test]
 fn reading_the_same_rows_again_takes_a_part_of_the_time_only() {
-    let (send, answers) = channel();
-    let source = BusySource { inner: sample(), version: AtomicU64::new(0) };
-    let session = Session::start(Box::new(source), None, move |answer| drop(send.send(answer))).unwrap();
-    let mut state = State::new(Settings::default());
-    let mut effects = state.start();
-    let (mut start, mut listed) = (None, 0);
-    while listed < 5 {
-        effects.drain(..).for_each(|effect| drop(session.perform(effect)));
-        let answer = answers.recv_timeout(LIMIT).unwrap();
-        if matches!(&answer, Answer::Found { result: Ok(Found::Listing(_)), .. }) {
-            start.get_or_insert_with(Instant::now);
-            listed += 1;
+    let ((send, answers), clock) = (channel(), Clock::held());
+    let source = BusySource { inner: sample(), version: AtomicU64::new(0), clock: clock.clone() };
+    let session =
+        Session::start(Box::new(source), None, clock, move |answer| drop(send.send(answer))).unwrap();
+    let next_progress = || {
+        while !matches!(answers.recv_timeout(LIMIT).unwrap(), Answer::Progress(_)) {}
+    };
+    next_progress();
+    for round in 0..3 {
+        for sequence in (0..10).map(|number| round * 10 + number) {
+            session.perform(query(sequence, "log"));
+            let is_answer =
+                |answer| matches!(answer, Answer::Found { sequence: found, .. } if found == sequence);
+            assert!(
+                is_answer(answers.recv_timeout(LIMIT).unwrap()),
+                "query {sequence}: a progress came first"
+            );
         }
-        effects = state.handle(Event::Answer(answer));
+        next_progress();
     }
-    // Four times the rows were read again. A load only makes it longer.
-    assert!(start.unwrap().elapsed() > BUSY * 20, "{:?}", start.unwrap().elapsed());
     session.end();
 }
 
@@ -266,6 +277,7 @@ impl Remover for GatedRemover {
         while !stop.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
+        // The end of the session has begun. Without a wait for this thread it would be over.
         std::thread::sleep(BUSY);
         self.ended.store(true, Ordering::Relaxed);
         RemovalOutcome::default()
@@ -276,7 +288,8 @@ fn gated() -> (Session, Receiver<()>, Sender<()>, Arc<AtomicBool>) {
     let ((began, has_begun), (open, gate)) = (channel(), channel());
     let ended = Arc::new(AtomicBool::new(false));
     let remover = GatedRemover { began, gate, ended: ended.clone() };
-    let session = Session::start(Box::new(sample()), Some(Box::new(remover)), |_| ()).unwrap();
+    let session =
+        Session::start(Box::new(sample()), Some(Box::new(remover)), Clock::default(), |_| ()).unwrap();
     (session, has_begun, open, ended)
 }
 
@@ -350,7 +363,9 @@ fn a_whole_session_lists_and_removes() {
 #[test]
 fn without_a_remover_nothing_is_removed() {
     let (send, answers) = channel();
-    let session = Session::start(Box::new(sample()), None, move |answer| drop(send.send(answer))).unwrap();
+    let session =
+        Session::start(Box::new(sample()), None, Clock::default(), move |answer| drop(send.send(answer)))
+            .unwrap();
     session.perform(Effect::Plan { sequence: 7, removals: Vec::new() });
     loop {
         if let Answer::Planned { sequence, result } = answers.recv_timeout(LIMIT).unwrap() {
