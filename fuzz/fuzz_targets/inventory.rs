@@ -12,7 +12,7 @@ use std::{env, fs, process};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, OptionalColumns, Table, check_bytes};
-use fathom_walk::{ConcurrencyHints, Model, Progress};
+use fathom_walk::{Model, Progress};
 use libfuzzer_sys::fuzz_target;
 
 struct SilentWatch;
@@ -33,23 +33,12 @@ fn create_inventory(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
     fs::hard_link(tree.join("d0/file-0.txt"), tree.join("link"))?;
     std::os::unix::fs::symlink("d0", tree.join("symlink"))?;
     let options = Scan {
-        hints: ConcurrencyHints::default(),
-        in_flight_max: None,
-        rate: None,
         checkpoint_entries: u64::MAX,
-        mode: None,
-        exclusions: Default::default(),
-        selector: |_, _| None,
         optional_columns: OptionalColumns { project: true, xattrs: true, acl: true, ignored: true },
         owners: Owners::read(),
         roots: vec![CString::new(tree.as_os_str().as_bytes())?],
         choice: Model::Sync,
-        threads: None,
-        one_file_system: false,
-        deadline: None,
-        since: None,
-        options: Default::default(),
-        stop: Default::default(),
+        ..Scan::default()
     };
     let inventory_dir = top.join("made.inv");
     scan(&options, &inventory_dir, &mut SilentWatch).map_err(std::io::Error::other)?;

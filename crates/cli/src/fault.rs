@@ -1,13 +1,16 @@
 //! Fault injection for tests: `FATHOM_FAULT=POINT[:COUNT[:ACTION]]` makes the process send itself a
 //! signal (`KILL`, `INT`, `TERM`, `HUP` or `STOP`), or the thread panic (`PANIC`), when it passes
-//! POINT for the COUNTth time. Tests thereby end scans at an exact step, whatever the speed of the
+//! POINT for the COUNTth time. With the action `LATER`, the clock of a scan stands still, and is a
+//! second later from then on. Tests thereby end scans at an exact step, whatever the speed of the
 //! machine.
 //!
 //! Only in builds with debug assertions: a release build ignores the variable.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use fathom_io::Clock;
 use rustix::process::{Signal, getpid, kill_process};
 
 /// The action, and the point and count at which it is taken.
@@ -21,6 +24,7 @@ struct Fault {
 enum FaultAction {
     Signal(Signal),
     Panic,
+    Later(Clock),
 }
 
 static FAULT: OnceLock<Fault> = OnceLock::new();
@@ -37,6 +41,14 @@ pub(crate) fn install() {
     }
 }
 
+/// Returns the clock of scans.
+pub(crate) fn clock() -> Clock {
+    match FAULT.get().map(|fault| &fault.action) {
+        Some(FaultAction::Later(clock)) => clock.clone(),
+        _ => Clock::default(),
+    }
+}
+
 fn parse(text: &str) -> Option<Fault> {
     let mut words = text.split(':');
     let point = words.next()?.to_owned();
@@ -48,6 +60,7 @@ fn parse(text: &str) -> Option<Fault> {
         "HUP" => FaultAction::Signal(Signal::HUP),
         "STOP" => FaultAction::Signal(Signal::STOP),
         "PANIC" => FaultAction::Panic,
+        "LATER" => FaultAction::Later(Clock::held()),
         _ => return None,
     };
     Some(Fault { point, count, action, passed: AtomicU64::new(0) })
@@ -58,10 +71,11 @@ fn pass(point: &str) {
     if fault.passed.fetch_add(1, Ordering::Relaxed) + 1 != fault.count {
         return;
     }
-    match fault.action {
+    match &fault.action {
         FaultAction::Signal(signal) => {
-            let _ = kill_process(getpid(), signal);
+            let _ = kill_process(getpid(), *signal);
         }
         FaultAction::Panic => panic!("injected at '{point}'"),
+        FaultAction::Later(clock) => clock.advance(Duration::from_secs(1)),
     }
 }

@@ -82,7 +82,13 @@ struct ScanParser {
 
 impl ScanParser {
     fn new() -> Self {
-        let scan = Scan { selector: super::select::selector, owners: getent::owners(), ..Scan::default() };
+        let scan = Scan {
+            selector: super::select::selector,
+            owners: getent::owners(),
+            #[cfg(debug_assertions)]
+            clock: crate::fault::clock(),
+            ..Scan::default()
+        };
         Self {
             scan,
             output: None,
@@ -201,6 +207,7 @@ impl ScanParser {
             largest: LARGEST,
             // Every run draws another sample.
             seed: RandomState::new().hash_one(0),
+            clock: scan.clock,
             stop: scan.stop,
         };
         Ok(ScanAction::Estimate(Box::new(EstimateArgs { survey, json, stats, progress })))

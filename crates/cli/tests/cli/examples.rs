@@ -115,6 +115,15 @@ help_works! {
 /// The commands that a test of this program runs or has run: documents repeat one another.
 static TAKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
+/// Whether a line can be run here. If not, prints that it is skipped.
+fn is_possible(line: &str) -> bool {
+    let has_duckdb = !line.starts_with("fathom query") || duckdb_works();
+    if !has_duckdb {
+        crate::support::skip("needs DuckDB in PATH for the examples of fathom query");
+    }
+    has_duckdb && (!line.contains("--resume") || crate::support::needs_faults())
+}
+
 /// Runs each command as it is written, unless another test does, and checks its status and that it
 /// prints something. Of the benchmarks, which take seconds each, a part.
 fn check(lines: Vec<String>) {
@@ -127,8 +136,7 @@ fn check(lines: Vec<String>) {
             continue;
         }
         let home = Tree::parse(HOME);
-        if line.starts_with("fathom query") && !duckdb_works() {
-            crate::support::skip("needs DuckDB in PATH for the examples of fathom query");
+        if !is_possible(&line) {
             continue;
         }
         prepare(&line, &home);
@@ -146,10 +154,11 @@ fn check(lines: Vec<String>) {
             );
         }
         if line.contains("--resume") {
-            // A scan with this deadline ends before it has read anything.
             let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
             let inventory = inventory.expect("an example names the inventory to go on with");
-            run(&format!("fathom scan --deadline 0s -o {inventory} srv"), home.path());
+            let ended =
+                format!("FATHOM_FAULT=scan-look:1:LATER fathom scan --deadline 1s -o {inventory} srv");
+            assert_eq!(run(&ended, home.path()).status.code(), Some(1));
         }
         if let Some((_, words)) = line.split_once("--since ") {
             let previous = words.split_whitespace().next().expect("an example names the earlier inventory");

@@ -45,9 +45,9 @@ use std::ffi::CString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fathom_walk::{ConcurrencyHints, Model};
+use fathom_walk::{Clock, ConcurrencyHints, Model};
 
 use crate::scan::Observer;
 use crate::store::{Error, Op};
@@ -77,6 +77,8 @@ pub struct Survey {
     pub largest: usize,
     /// The seed of the random draws.
     pub seed: u64,
+    /// The clock of the budget and of the rate.
+    pub clock: Clock,
     /// Ends the survey at once, with the results so far, when it is set.
     pub stop: Arc<AtomicBool>,
 }
@@ -94,6 +96,7 @@ impl Default for Survey {
             one_file_system: false,
             largest: 0,
             seed: 0,
+            clock: Clock::default(),
             stop: Arc::default(),
         }
     }
@@ -168,7 +171,7 @@ pub struct SurveyOutcome {
 /// # Ok::<(), fathom_inventory::store::Error>(())
 /// ```
 pub fn estimate(survey: &Survey, observer: &mut dyn Observer) -> Result<SurveyOutcome, Error> {
-    let start = Instant::now();
+    let start = survey.clock.now();
     let walker = SurveyWalk::start(survey, start, observer)
         .map_err(|error| Error::new(Op::Estimate, Path::new(&first(survey)), error))?;
     let roots = survey.roots.iter().cloned().map(DirLocation::Root).collect();
@@ -184,7 +187,7 @@ pub fn estimate(survey: &Survey, observer: &mut dyn Observer) -> Result<SurveyOu
         stopped: !completed,
         reads: reads as u64,
         errors,
-        elapsed: start.elapsed(),
+        elapsed: survey.clock.now() - start,
         devices,
     })
 }

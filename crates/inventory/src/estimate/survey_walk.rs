@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fathom_walk::{
-    Fields, NextRoot, Node, Options, Progress, RootSource, Summary, run_unordered, spawn_thread,
+    Clock, Fields, NextRoot, Node, Options, Progress, RootSource, Summary, run_unordered, spawn_thread,
 };
 
 use super::estimator::DirContents;
@@ -74,8 +74,8 @@ pub(super) struct SurveyShared {
 }
 
 impl SurveyShared {
-    pub(super) fn new(rate: Option<u64>) -> Self {
-        Self { rate_limit: rate.map(RateLimiter::new), ..Self::default() }
+    pub(super) fn new(rate: Option<u64>, clock: &Clock) -> Self {
+        Self { rate_limit: rate.map(|rate| RateLimiter::new(rate, clock.clone())), ..Self::default() }
     }
 
     /// Waits until the rate limit admits this many more entries, or the walk stops.
@@ -165,7 +165,7 @@ impl<'w> SurveyWalk<'w> {
         start: Instant,
         observer: &'w mut dyn Observer,
     ) -> std::io::Result<Self> {
-        let shared = Arc::new(SurveyShared::new(survey.rate));
+        let shared = Arc::new(SurveyShared::new(survey.rate, &survey.clock));
         let (requests, receiver) = mpsc::channel();
         let probe = Probe::new(survey, shared.clone());
         let (options, walk_shared) = (options(survey), shared.clone());
@@ -205,9 +205,9 @@ impl<'w> SurveyWalk<'w> {
         let ended = match abandoned {
             false => ended.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
             // A system call that hangs is not waited for; its thread is left behind.
-            true => {
-                ended.recv_timeout(time_limit(survey.budget, ABANDONED_END).saturating_sub(start.elapsed()))
-            }
+            true => ended.recv_timeout(
+                time_limit(survey.budget, ABANDONED_END).saturating_sub(survey.clock.now() - start),
+            ),
         };
         let errors = problems.len() as u64;
         match ended {
@@ -219,8 +219,12 @@ impl<'w> SurveyWalk<'w> {
         }
     }
 
+    fn elapsed(&self) -> Duration {
+        self.survey.clock.now() - self.start
+    }
+
     fn is_over(&self) -> bool {
-        let overdue = self.start.elapsed() > time_limit(self.survey.budget, OVERDUE);
+        let overdue = self.elapsed() > time_limit(self.survey.budget, OVERDUE);
         overdue || self.survey.stop.load(Ordering::Relaxed) || self.thread.is_finished()
     }
 
@@ -231,7 +235,7 @@ impl<'w> SurveyWalk<'w> {
     /// Returns the number of entries that can be examined in half of the remaining time.
     fn affordable(&self) -> u64 {
         let Budget::Time(time) = self.survey.budget else { return u64::MAX };
-        let (over, entries) = (self.start.elapsed(), self.progress().entries);
+        let (over, entries) = (self.elapsed(), self.progress().entries);
         let rate = if entries > STAT_MAX { entries as f64 / over.as_secs_f64() } else { ENTRY_RATE };
         (rate * time.saturating_sub(over).as_secs_f64() / 2.0) as u64
     }
@@ -294,7 +298,7 @@ impl DirReader for SurveyWalk<'_> {
 
     fn spent(&self) -> f64 {
         match self.survey.budget {
-            Budget::Time(time) => self.start.elapsed().as_secs_f64() / time.as_secs_f64(),
+            Budget::Time(time) => self.elapsed().as_secs_f64() / time.as_secs_f64(),
             Budget::Directories(count) => self.reads as f64 / count as f64,
         }
     }

@@ -40,17 +40,15 @@ impl Site {
         Scan { roots: vec![root], ..Scan::default() }
     }
 
-    /// Scans a tree at a time. A scan that is stopped has a deadline that is over at once, and may
-    /// not read its second directory before.
+    /// Scans a tree at a time. A scan that is stopped reads nothing.
     fn keep(&self, tree: &str, time: i64, stopped: bool) -> PathBuf {
         self.keep_scan(self.scan_of(tree), time, stopped)
     }
 
     fn keep_scan(&self, wanted: Scan, time: i64, stopped: bool) -> PathBuf {
-        let deadline = stopped.then_some(std::time::Duration::ZERO);
         let out = self.history.free_path(time);
-        let rate = stopped.then_some(1);
-        let outcome = scan(&Scan { deadline, rate, ..wanted }, &out, &mut ()).unwrap();
+        let stop = std::sync::Arc::new(stopped.into());
+        let outcome = scan(&Scan { stop, ..wanted }, &out, &mut ()).unwrap();
         assert_eq!(outcome.manifest.completeness.stopped.is_some(), stopped);
         out
     }

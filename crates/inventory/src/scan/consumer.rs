@@ -89,7 +89,7 @@ impl<'a> ScanConsumer<'a> {
         let mut consumer = Self {
             scan,
             journal,
-            deadline: scan.deadline.map(|deadline| Instant::now() + deadline),
+            deadline: scan.deadline.map(|deadline| scan.clock.now() + deadline),
             writer,
             failed: false,
             error: None,
@@ -101,7 +101,7 @@ impl<'a> ScanConsumer<'a> {
             next_root: 0,
             read_failure: None,
             first_root,
-            last_checkpoint: (Instant::now(), position.counts.entries),
+            last_checkpoint: (scan.clock.now(), position.counts.entries),
             position,
             batch: RowBatch::default(),
             selection: None,
@@ -156,7 +156,7 @@ impl<'a> ScanConsumer<'a> {
 
     /// Sends a checkpoint: everything so far is synced, and the journal is replaced after that.
     fn checkpoint(&mut self) {
-        self.last_checkpoint = (Instant::now(), self.position.counts.entries);
+        self.last_checkpoint = (self.scan.clock.now(), self.position.counts.entries);
         let journal = Journal { position: self.position.clone(), ..self.journal.clone() };
         self.batch.checkpoint = Some(Box::new(move |writer: &SegmentWriter| {
             let (users, groups) = (writer.users.clone(), writer.groups.clone());
@@ -169,7 +169,7 @@ impl<'a> ScanConsumer<'a> {
     fn is_checkpoint_due(&self) -> bool {
         let (then, entries) = self.last_checkpoint;
         let new = self.position.counts.entries - entries;
-        new >= self.scan.checkpoint_entries || (new > 0 && then.elapsed() >= CHECKPOINT)
+        new >= self.scan.checkpoint_entries || (new > 0 && self.scan.clock.now() - then >= CHECKPOINT)
     }
 
     fn send(&mut self) {
@@ -494,9 +494,10 @@ impl RootSource for ScanConsumer<'_> {
     fn stopped(&mut self) -> bool {
         self.observer.progress(self.progress.get());
         self.cut.iter_mut().for_each(Cut::look);
+        point("scan-look");
         let stopped = self.failed
             || self.scan.stop.load(Ordering::Relaxed)
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            || self.deadline.is_some_and(|deadline| self.scan.clock.now() >= deadline);
         if stopped {
             self.rate_limit.as_ref().inspect(|rate_limit| rate_limit.cancel());
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fathom_walk::{Enter, Found};
+use fathom_walk::{Clock, Enter, Found};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
@@ -107,6 +107,7 @@ pub(crate) struct LeftDir {
 #[derive(Debug)]
 pub(crate) struct Cut {
     pub(crate) options: CutOptions,
+    clock: Clock,
     end: Instant,
     next_look: Instant,
     /// Workers see it as well: they read no directories that will be left.
@@ -127,11 +128,11 @@ struct LevelSum {
 }
 
 impl Cut {
-    pub(crate) fn new(options: CutOptions) -> Self {
-        let now = Instant::now();
+    pub(crate) fn new(options: CutOptions, clock: Clock) -> Self {
+        let now = clock.now();
         let end = now + options.budget;
         let (is_due, levels) = (Arc::default(), BTreeMap::new());
-        Self { options, end, next_look: now, is_due, levels, spans: Vec::new(), left: Vec::new() }
+        Self { options, clock, end, next_look: now, is_due, levels, spans: Vec::new(), left: Vec::new() }
     }
 
     /// Returns the flag that is set once no more directories are entered.
@@ -161,7 +162,7 @@ impl Cut {
 
     /// Determines whether the unit is to end. Called every few milliseconds.
     pub(crate) fn look(&mut self) {
-        let now = Instant::now();
+        let now = self.clock.now();
         if self.is_due() || now < self.next_look {
             return;
         }
@@ -252,7 +253,7 @@ mod tests {
             slices_max: 0,
             slice_bytes: 1,
         };
-        let mut cut = Cut::new(options);
+        let mut cut = Cut::new(options, Clock::held());
         cut.look();
         assert!(!cut.has_ended() && cut.begin_root(0, (1, 0, 7)));
         assert!(cut.has_ended() && !cut.begin_root(1, (4, 9, 7)));
@@ -270,11 +271,14 @@ mod tests {
             slices_max: 0,
             slice_bytes: 1,
         };
-        let mut cut = Cut::new(options);
+        let clock = Clock::held();
+        let mut cut = Cut::new(options, clock.clone());
         cut.look();
         assert!(!cut.is_due());
         std::fs::write(part.path().join(HUNGRY), "").unwrap();
-        cut.next_look = Instant::now();
+        cut.look();
+        assert!(!cut.is_due(), "it looks now and then only");
+        clock.advance(LOOK);
         cut.look();
         assert!(cut.is_due() && cut.due_flag().load(Ordering::Relaxed));
     }
@@ -288,7 +292,7 @@ mod tests {
             slices_max: 0,
             slice_bytes: 1,
         };
-        let mut cut = Cut::new(options);
+        let mut cut = Cut::new(options, Clock::held());
         assert_eq!(cut.entries_expected(b"/a"), 1);
         for (path, entries) in [(&b"/a/b/c"[..], 10), (b"/a/b/d", 30), (b"/a/b", 0)] {
             cut.add_dir(path, entries);

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_walk::fault::point;
-use fathom_walk::{ConcurrencyHints, Errno, Fields, Model, Options, Progress, Summary, run};
+use fathom_walk::{Clock, ConcurrencyHints, Errno, Fields, Model, Options, Progress, Summary, run};
 
 use crate::Owners;
 use crate::store::{
@@ -77,6 +77,8 @@ pub struct Scan {
     pub owners: Owners,
     /// The time after which the scan ends, with an incomplete inventory.
     pub deadline: Option<Duration>,
+    /// The clock of the deadline, of checkpoints, and of the rate.
+    pub clock: Clock,
     /// The path of an earlier inventory, from which the entries of unchanged directories are
     /// copied.
     pub since: Option<PathBuf>,
@@ -106,6 +108,7 @@ impl Default for Scan {
             optional_columns: OptionalColumns::default(),
             owners: Owners::default(),
             deadline: None,
+            clock: Clock::default(),
             since: None,
             checkpoint_entries: CHECKPOINT_ENTRIES,
             mode: None,
@@ -190,13 +193,12 @@ pub fn scan(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<Scan
 /// options of the earlier run.
 ///
 /// ```
-/// use std::time::Duration;
 /// use fathom_inventory::scan::{Scan, resume, scan};
 ///
 /// let temp = tempfile::tempdir()?;
 /// let out = temp.path().join("src.inv");
-/// let deadline = Some(Duration::ZERO);
-/// let options = Scan { roots: vec![c"src".into()], deadline, ..Scan::default() };
+/// let stop = std::sync::Arc::new(true.into());
+/// let options = Scan { roots: vec![c"src".into()], stop, ..Scan::default() };
 /// assert!(!scan(&options, &out, &mut ())?.summary.complete);
 /// // The roots are in the inventory.
 /// let outcome = resume(&Scan::default(), &out, &mut ())?;
@@ -278,7 +280,13 @@ pub(crate) fn scan_unit(
     let journal = Journal::new(scan, seconds(SystemTime::now()))?;
     let part = PartDir::begin(out, observer)?;
     journal.write(part.directory())?;
-    let (outcome, end) = run_scan(scan, journal, (Vec::new(), earlier, Some(Cut::new(cut))), part, observer)?;
+    let (outcome, end) = run_scan(
+        scan,
+        journal,
+        (Vec::new(), earlier, Some(Cut::new(cut, scan.clock.clone()))),
+        part,
+        observer,
+    )?;
     let cut = end.0.ok_or_else(|| Error::new(Op::Walk, out, "the unit has no cut"))?;
     Ok((outcome, cut, end.1))
 }
@@ -357,7 +365,7 @@ fn run_scan(
     let directory = part.directory();
     let writer = BatchWriter::start(journal.segment_writer(directory.to_owned()));
     let progress = std::cell::Cell::new(Progress::default());
-    let rate_limit = scan.rate.map(|rate| Arc::new(RateLimiter::new(rate)));
+    let rate_limit = scan.rate.map(|rate| Arc::new(RateLimiter::new(rate, scan.clock.clone())));
     let selection = (scan.selector)(&scan.exclusions, scan.optional_columns.ignored);
     let visitor = RowVisitor {
         written,
@@ -422,6 +430,7 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
         .unordered_chunks(true)
         .workers_max(scan.in_flight_max)
         .hints(scan.hints.clone())
+        .clock(scan.clock.clone())
 }
 
 fn stopped(scan: &Scan, summary: &Summary) -> Option<String> {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::scan::faults::{StoppedScan, assert_complete, bushy_tree, faulty, killed_at, part_of, stderr_of};
 use crate::scan::tables::{bytes, comparable_rows, entries, manifest, number, rows};
 use crate::scan::{beside, run, scan, scan_completely};
+use crate::support::commands::{out_of_time, too_late};
 use crate::support::program::Program;
 use crate::support::random::Random;
 use crate::support::{Tree, is_ignored, needs_faults};
@@ -309,19 +310,13 @@ fn an_ignored_signal_does_not_end_a_scan() {
 
 #[test]
 fn a_deadline_is_kept_at_any_rate_and_the_scan_can_be_resumed() {
+    if !needs_faults() {
+        return;
+    }
     let tree = bushy_tree();
     let expected = scan_completely(&tree, "whole", ".");
     let out = beside(&tree, "inv");
-    // The whole scan would take four minutes. timeout(1) ends a scan that hangs.
-    let mut command = Command::new("timeout");
-    command.arg("120").arg(Program::AsDu.bin().join("fathom")).args([
-        "scan",
-        "--rate",
-        "1",
-        "--deadline",
-        "1s",
-    ]);
-    let output = run(command.arg("-o").arg(&out).arg(".").current_dir(tree.path()).env("LC_ALL", "C"));
+    let output = run(out_of_time(&mut scan(&tree)).arg("-o").arg(&out).arg("."));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(stderr_of(&output).contains("the inventory is incomplete (deadline): "), "{output:?}");
     let (partial, all) = (entries(&out).len(), entries(&expected).len());
@@ -344,7 +339,7 @@ fn a_directory_moved_before_the_resume_is_an_error_and_the_scan_completes() {
     let out = beside(&tree, "inv");
     killed_at(&tree, &out, "journal-synced:2", &["."]);
     // A scan that ends here records the directories that are open in the journal as partial.
-    let output = run(scan(&tree).args(["--resume", "--rate", "1", "--deadline", "1s", "-o"]).arg(&out));
+    let output = run(too_late(&mut scan(&tree)).args(["--resume", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let open = rows(&out, "dirs").into_iter().filter(|dir| dir["state"] == Field::Str("partial".into()));
     let deepest = open.max_by_key(|dir| number(dir, "depth")).map(|dir| bytes(&dir, "path")).unwrap();

@@ -21,6 +21,18 @@ pub(crate) fn fathom<S: AsRef<OsStr>>(tree: &Tree, words: impl IntoIterator<Item
     command.args(words).current_dir(tree.path()).env("LC_ALL", "C.UTF-8").output().unwrap()
 }
 
+/// Lets the deadline of a scan be over the first time that it looks at it, before it has read
+/// anything. A build without fault points reads on: see [`super::needs_faults`].
+pub(crate) fn too_late(scan: &mut Command) -> &mut Command {
+    scan.args(["--deadline", "1s"]).env("FATHOM_FAULT", "scan-look:1:LATER")
+}
+
+/// Lets the deadline of a scan be over when a worker first waits for the rate of its entries. Until
+/// the next second it gets no further than that.
+pub(crate) fn out_of_time(scan: &mut Command) -> &mut Command {
+    scan.args(["--rate", "1", "--deadline", "1s"]).env("FATHOM_FAULT", "rate-wait:1:LATER")
+}
+
 /// Returns the standard output of a run. Panics unless the run succeeds with an empty standard
 /// error.
 #[track_caller]
