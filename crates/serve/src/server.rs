@@ -228,7 +228,7 @@ impl Server {
         let PreparedServer { plan, tls, model, listen, mut warnings } = PreparedServer::new(config)?;
         let (workers, pool) = (workers(config), config.pool.clone().unwrap_or_default());
         let listening = listen.bind(workers, options.activation)?;
-        let errors = errors(config, options.errors)?;
+        let errors = errors(config, options.errors, options.clock.clone())?;
         let (log, log_warning) = log(config, options.stream, &errors)?;
         warnings.extend(log_warning);
         let panics = PanicReporter::new(errors.clone());
@@ -578,10 +578,14 @@ fn log_style(config: &Config) -> Option<LogFormat> {
     }
 }
 
-fn errors(config: &Config, stream: Option<Box<dyn std::io::Write + Send>>) -> Result<ErrorReporter, Error> {
+fn errors(
+    config: &Config,
+    stream: Option<Box<dyn std::io::Write + Send>>,
+    clock: Clock,
+) -> Result<ErrorReporter, Error> {
     match (&config.error_log.file, stream) {
-        (Some(file), _) => ErrorReporter::start(LogTarget::File(file.clone())),
-        (None, Some(stream)) => ErrorReporter::start(LogTarget::Stream(stream)),
+        (Some(file), _) => ErrorReporter::start(LogTarget::File(file.clone()), clock),
+        (None, Some(stream)) => ErrorReporter::start(LogTarget::Stream(stream), clock),
         (None, None) => Ok(ErrorReporter::default()),
     }
 }

@@ -122,8 +122,8 @@ impl RequestContext<'_> {
             Ok(_) | Err(_) => return Ok(None),
         };
         let (pool, limit) = (self.worker.files.pool().clone(), self.plan.limits.listing_bytes);
-        let (listings, context) =
-            (&self.worker.shared.listings, JobContext { pool, client: self.peer.client, limit });
+        let (listings, clock) = (&self.worker.shared.listings, self.worker.shared.clock.clone());
+        let context = JobContext { pool, client: self.peer.client, limit, clock };
         let job = ReadDirectory {
             root: (*root).clone(),
             path: path.into(),

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fathom_files::pool::{Resource, ThreadPool, TimeSlice};
 use fathom_files::{FileError, FileVersion, OpenFile, Root};
-use fathom_io::FileType;
 use fathom_io::beneath::{Links, LookupMode, stat};
+use fathom_io::{Clock, FileType};
 
 use super::EntryFilter;
 use super::directory::join;
@@ -59,7 +59,7 @@ pub(crate) struct DirectorySnapshot {
     version: FileVersion,
     /// A number that no other snapshot of any directory has.
     number: u64,
-    fresh_until: Option<Instant>,
+    freshness: Freshness,
     _charge: crate::budget::Charge,
     pool: ThreadPool,
 }
@@ -75,7 +75,7 @@ impl Drop for DirectorySnapshot {
 
 impl Fresh for Arc<DirectorySnapshot> {
     fn is_fresh(&self) -> bool {
-        is_fresh(self.fresh_until)
+        self.freshness.lasts()
     }
 }
 
@@ -86,17 +86,26 @@ pub(crate) struct FormattedPage {
     pub(crate) body: Option<Bytes>,
     /// The content coding of the body.
     pub(crate) coding: Option<Coding>,
-    fresh_until: Option<Instant>,
+    freshness: Freshness,
 }
 
 impl Fresh for FormattedPage {
     fn is_fresh(&self) -> bool {
-        is_fresh(self.fresh_until)
+        self.freshness.lasts()
     }
 }
 
-fn is_fresh(until: Option<Instant>) -> bool {
-    until.is_some_and(|until| Instant::now() < until)
+/// The time until which something may be used again, if it may be at all.
+#[derive(Clone, Debug)]
+struct Freshness {
+    until: Option<Instant>,
+    clock: Clock,
+}
+
+impl Freshness {
+    fn lasts(&self) -> bool {
+        self.until.is_some_and(|until| self.clock.now() < until)
+    }
 }
 
 /// The format of a page.
@@ -148,6 +157,8 @@ pub(crate) struct JobContext {
     pub(crate) pool: ThreadPool,
     pub(crate) client: u64,
     pub(crate) limit: usize,
+    /// The clock of the ages.
+    pub(crate) clock: Clock,
 }
 
 impl ListingCache {
@@ -167,9 +178,9 @@ impl ListingCache {
             let (context, budget, reads) = (context.clone(), self.budget.clone(), Arc::clone(&self.reads));
             async move {
                 let on = Resource::Listing(job.root.dev);
-                let (pool, limit) = (context.pool.clone(), context.limit);
-                let run = move || reads.count(|number| job.run(number, &budget, limit, pool));
-                context.pool.run(context.client, on, run).await?
+                let (pool, client) = (context.pool.clone(), context.client);
+                let run = move || reads.count(|number| job.run(number, &budget, context));
+                pool.run(client, on, run).await?
             }
         };
         self.directories.get(&key, |known| known.version == version, start).await
@@ -244,10 +255,10 @@ impl ReadDirectory {
         self,
         number: u64,
         budget: &Budget,
-        limit: usize,
-        pool: ThreadPool,
+        context: JobContext,
     ) -> Result<Arc<DirectorySnapshot>, FileError> {
-        let (start, mut pace, mut charge) = (Instant::now(), TimeSlice::start(), budget.charge(limit));
+        let JobContext { pool, limit, clock, .. } = context;
+        let (start, mut pace, mut charge) = (clock.now(), TimeSlice::start(), budget.charge(limit));
         let mut tick = |held| {
             pace.check();
             charge.grow_to(held)
@@ -259,16 +270,16 @@ impl ReadDirectory {
         let memory = listing.memory() + readme.as_ref().map_or(0, |readme| readme.text.capacity());
         charge.grow_to(memory)?;
         charge.shrink_to(memory);
-        let now = Instant::now();
+        let now = clock.now();
         // A listing stays fresh for at least the time its read took, so that reading uses at most
         // half of one processor.
-        let fresh_until = self.age.map(|age| now + age.max(now - start));
+        let until = self.age.map(|age| now + age.max(now - start));
         Ok(Arc::new(DirectorySnapshot {
             listing,
             readme,
             version: self.opened.version(),
             number,
-            fresh_until,
+            freshness: Freshness { until, clock },
             _charge: charge,
             pool,
         }))
@@ -316,9 +327,9 @@ impl FormatPage {
             pace.check();
             charge.grow_to(held)
         };
-        let fresh_until = directory.fresh_until;
+        let freshness = directory.freshness.clone();
         let Some(page) = directory.listing.page(&self.path, &self.view, &mut tick)? else {
-            return Ok(FormattedPage { body: None, coding: None, fresh_until });
+            return Ok(FormattedPage { body: None, coding: None, freshness });
         };
         let text = match self.format {
             ListingFormat::Html => {
@@ -331,7 +342,7 @@ impl FormatPage {
         let coded = coding.and_then(|coding| Some((compress::smaller(coder(coding), &text).ok()??, coding)));
         let (body, coding) = coded.map_or((text, None), |(coded, coding)| (coded, Some(coding)));
         charge.grow_to(body.capacity())?;
-        Ok(FormattedPage { body: Some(charge.attach(body)), coding, fresh_until })
+        Ok(FormattedPage { body: Some(charge.attach(body)), coding, freshness })
     }
 }
 

@@ -309,7 +309,7 @@ impl RequestContext<'_> {
             return Ok(Rc::clone(user));
         }
         let authorization = self.headers.authorization.map(HeaderValue::as_bytes);
-        let user = match authenticator.begin(authorization) {
+        let user = match authenticator.begin(authorization, &self.worker.shared.clock) {
             AuthDecision::Known(user) => Some(user),
             AuthDecision::Missing | AuthDecision::Refused => None,
             AuthDecision::Verify(check) => {

@@ -18,8 +18,8 @@ mod users;
 mod verified;
 
 use std::sync::Arc;
-use std::time::Instant;
 
+use fathom_io::Clock;
 use http::HeaderValue;
 use ring::digest;
 
@@ -49,6 +49,7 @@ pub enum AuthDecision {
 /// The users of a site. Loading them again forgets recent verifications.
 ///
 /// ```
+/// use fathom_io::Clock;
 /// use fathom_serve::auth::{AuthDecision, Authenticator};
 /// use fathom_serve::config::AuthConfig;
 ///
@@ -57,9 +58,10 @@ pub enum AuthDecision {
 /// let users = [("ada".to_string(), hash)].into();
 /// let users = Authenticator::load(&AuthConfig { users, ..AuthConfig::default() }, "site.auth")?;
 /// assert_eq!(users.challenge(), "Basic realm=\"restricted\", charset=\"UTF-8\"");
-/// assert!(matches!(users.begin(None), AuthDecision::Missing));
+/// let clock = Clock::default();
+/// assert!(matches!(users.begin(None, &clock), AuthDecision::Missing));
 /// // The credentials are `ada:secret` in base64 (RFC 7617, section 2).
-/// let AuthDecision::Verify(check) = users.begin(Some(b"Basic YWRhOnNlY3JldA==")) else {
+/// let AuthDecision::Verify(check) = users.begin(Some(b"Basic YWRhOnNlY3JldA=="), &clock) else {
 ///     panic!("the first request is verified");
 /// };
 /// assert_eq!(check.run().as_deref(), Some("ada"));
@@ -128,13 +130,14 @@ impl Authenticator {
         &self.challenge
     }
 
-    /// Evaluates the value of `Authorization` without blocking.
+    /// Evaluates the value of `Authorization` without blocking. `clock` tells how long ago a user
+    /// was verified.
     #[must_use]
-    pub fn begin(&self, authorization: Option<&[u8]>) -> AuthDecision {
+    pub fn begin(&self, authorization: Option<&[u8]>, clock: &Clock) -> AuthDecision {
         let Some(token) = authorization.and_then(basic::token) else { return AuthDecision::Missing };
         let Some(credentials) = Credentials::parse(token) else { return AuthDecision::Refused };
-        let check = PasswordCheck { state: self.state.clone(), credentials };
-        match check.verified_user(Instant::now()) {
+        let check = PasswordCheck { state: self.state.clone(), credentials, clock: clock.clone() };
+        match check.verified_user() {
             Some(user) => AuthDecision::Known(user),
             None => AuthDecision::Verify(check),
         }
@@ -145,6 +148,7 @@ impl Authenticator {
 pub struct PasswordCheck {
     state: Arc<AuthState>,
     credentials: Credentials,
+    clock: Clock,
 }
 
 /// Omits the password.
@@ -161,20 +165,20 @@ impl PasswordCheck {
     pub fn run(self) -> Option<Arc<str>> {
         // A browser sends several requests at once: another one may have been verified while this
         // one was queued.
-        if let Some(user) = self.verified_user(Instant::now()) {
+        if let Some(user) = self.verified_user() {
             return Some(user);
         }
         let (user, hash) = self.candidate();
         // Verify in any case: the time must not reveal whether the name exists.
         let fits = hash.verify(&self.credentials.password);
         let user = user.filter(|_| fits)?;
-        self.state.verified.insert(self.tag(hash), Instant::now());
+        self.state.verified.insert(self.tag(hash), self.clock.now());
         Some(user)
     }
 
-    fn verified_user(&self, now: Instant) -> Option<Arc<str>> {
+    fn verified_user(&self) -> Option<Arc<str>> {
         let (user, hash) = self.candidate();
-        let is_recent = self.state.verified.contains(&self.tag(hash), now);
+        let is_recent = self.state.verified.contains(&self.tag(hash), self.clock.now());
         user.filter(|_| is_recent)
     }
 
@@ -223,20 +227,27 @@ mod tests {
         format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))).into_bytes()
     }
 
+    fn begin(authenticator: &Authenticator, authorization: Option<&[u8]>) -> AuthDecision {
+        authenticator.begin(authorization, &Clock::default())
+    }
+
     fn run(authenticator: &Authenticator, user: &str, password: &str) -> Option<Arc<str>> {
-        match authenticator.begin(Some(&header(user, password))) {
+        match begin(authenticator, Some(&header(user, password))) {
             AuthDecision::Verify(check) => check.run(),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_user_is_verified_once_and_then_known() {
-        let authenticator = authenticator();
+    fn a_user_is_verified_once_and_then_known_for_a_while() {
+        let (authenticator, clock) = (authenticator(), Clock::held());
         for user in ["alice", "bob"] {
-            assert_eq!(run(&authenticator, user, "secret").as_deref(), Some(user));
-            let again = authenticator.begin(Some(&header(user, "secret")));
-            assert!(matches!(again, AuthDecision::Known(name) if &*name == user));
+            let ask = || authenticator.begin(Some(&header(user, "secret")), &clock);
+            let AuthDecision::Verify(check) = ask() else { panic!("{user} was not verified yet") };
+            assert_eq!(check.run().as_deref(), Some(user));
+            assert!(matches!(ask(), AuthDecision::Known(name) if &*name == user));
+            clock.advance(verified::LIFETIME);
+            assert!(matches!(ask(), AuthDecision::Verify(_)));
         }
     }
 
@@ -260,37 +271,37 @@ mod tests {
     fn no_header_and_another_scheme_are_missing_and_nonsense_is_refused() {
         let authenticator = authenticator();
         for missing in [None, Some(b"Bearer YTpi".as_slice()), Some(b"Basic"), Some(b"")] {
-            assert!(matches!(authenticator.begin(missing), AuthDecision::Missing), "{missing:?}");
+            assert!(matches!(begin(&authenticator, missing), AuthDecision::Missing), "{missing:?}");
         }
         for refused in [b"Basic ".as_slice(), b"Basic !!", b"basic YWxpY2U=", b"Basic YWxpY2U6AA=="] {
-            assert!(matches!(authenticator.begin(Some(refused)), AuthDecision::Refused), "{refused:?}");
+            assert!(matches!(begin(&authenticator, Some(refused)), AuthDecision::Refused), "{refused:?}");
         }
     }
 
     #[test]
     fn a_reload_forgets_verifications() {
         run(&authenticator(), "alice", "secret").unwrap();
-        assert!(matches!(authenticator().begin(Some(&header("alice", "secret"))), AuthDecision::Verify(_)));
+        assert!(matches!(begin(&authenticator(), Some(&header("alice", "secret"))), AuthDecision::Verify(_)));
     }
 
     #[test]
     fn a_check_queued_behind_an_equal_one_does_not_hash_again() {
         let authenticator = authenticator();
-        let twin = || match authenticator.begin(Some(&header("bob", "secret"))) {
+        let twin = || match begin(&authenticator, Some(&header("bob", "secret"))) {
             AuthDecision::Verify(check) => check,
             other => panic!("{other:?}"),
         };
         let [first, second] = [twin(), twin()];
-        assert!(first.verified_user(Instant::now()).is_none());
+        assert!(first.verified_user().is_none());
         first.run().unwrap();
-        assert!(second.verified_user(Instant::now()).is_some());
+        assert!(second.verified_user().is_some());
     }
 
     #[test]
     fn an_unknown_name_has_the_same_decoy_hash_after_a_reload() {
         let hash = |name: &str| {
             let authenticator = authenticator();
-            let AuthDecision::Verify(check) = authenticator.begin(Some(&header(name, "x"))) else {
+            let AuthDecision::Verify(check) = begin(&authenticator, Some(&header(name, "x"))) else {
                 panic!("no user is known")
             };
             let (user, hash) = check.candidate();
@@ -320,7 +331,7 @@ mod tests {
     #[test]
     fn a_job_does_not_show_its_password() {
         let authenticator = authenticator();
-        let shown = format!("{:?}", authenticator.begin(Some(&header("alice", "hunter2"))));
+        let shown = format!("{:?}", begin(&authenticator, Some(&header("alice", "hunter2"))));
         assert!(shown.contains("alice") && !shown.contains("hunter2"));
     }
 }

@@ -11,7 +11,7 @@ use ring::{hmac, rand};
 use crate::error::{Error, Op};
 
 /// How long a verification is valid.
-const LIFETIME: Duration = Duration::from_secs(60);
+pub(super) const LIFETIME: Duration = Duration::from_secs(60);
 /// The most entries.
 const ENTRIES_MAX: usize = 4096;
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fathom_files::{FetchedFile, FileChange, FileError, FileIo, OpenFile, Root, SETTLING, WorkerBuffer};
-use fathom_io::Errno;
+use fathom_io::{Clock, Errno};
 
 use crate::config;
 use crate::log::BodySource;
@@ -99,11 +99,12 @@ pub(crate) struct FileCache<T> {
     bytes: Cell<usize>,
     limits: config::CacheConfig,
     age: Duration,
+    clock: Clock,
 }
 
 impl<T: Default> FileCache<T> {
     /// Creates a cache with one part of `workers` of the `limits`.
-    pub(crate) fn new(limits: &config::CacheConfig, workers: usize) -> Self {
+    pub(crate) fn new(limits: &config::CacheConfig, workers: usize, clock: Clock) -> Self {
         let mut limits = limits.clone();
         limits.files = limits.files.div_ceil(workers.max(1));
         limits.bytes /= workers.max(1);
@@ -116,6 +117,7 @@ impl<T: Default> FileCache<T> {
             bytes,
             limits,
             age,
+            clock,
         }
     }
 
@@ -146,16 +148,16 @@ impl<T: Default> FileCache<T> {
         self.age
     }
 
-    /// Returns the entry of `path` below `root`. If the entry is missing or too old at `now`, the
-    /// path is looked up, in the fair queue as a job of `client`.
+    /// Returns the entry of `path` below `root`. If the entry is missing or too old, the path is
+    /// looked up, in the fair queue as a job of `client`.
     pub(crate) async fn look_up(
         &self,
         files: &Rc<FileIo>,
         root: &Root,
         path: &[u8],
         client: u64,
-        now: Instant,
     ) -> Result<Rc<CacheEntry<T>>, FileError> {
+        let now = self.clock.now();
         if let Some(entry) = self.get(root.number, path)
             && (self.is_fresh(&entry, now)?
                 || Box::pin(self.revalidate(&entry, files, root, path, client, now)).await?)
@@ -163,7 +165,7 @@ impl<T: Default> FileCache<T> {
             entry.used.set(true);
             return Ok(entry);
         }
-        let seen = SystemTime::now();
+        let seen = self.clock.wall_now();
         let entry =
             CacheEntry::new(cacheable(Box::pin(self.fetch(files, root, path, client)).await)?, seen, now);
         let lasts = entry.result.is_err() || entry.is_settled();
@@ -213,7 +215,7 @@ impl<T: Default> FileCache<T> {
         // Mark the entry as checked first: concurrent requests then do not look the path up as
         // well.
         entry.checked.set(now);
-        let seen = SystemTime::now();
+        let seen = self.clock.wall_now();
         let version = cacheable(files.version(root, path, client).await);
         let right = version
             .is_ok_and(|version| version == entry.result.as_ref().map(OpenFile::version).map_err(|e| *e));

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use fathom_io::Clock;
 use jiff::Timestamp;
 
 use super::writer::{LogCallbacks, LogQueue, LogTarget};
@@ -122,33 +123,28 @@ struct ReporterInner {
     queue: Mutex<Option<LogQueue>>,
     /// Whether lines begin with the time: true for files, where no other program adds it.
     timed: bool,
+    /// The clock of the rate limits.
+    clock: Clock,
 }
 
 impl ErrorReporter {
     /// Opens `target` and starts the thread that writes to it. Lines in a file begin with the time.
-    pub fn start(target: LogTarget) -> Result<Self, Error> {
+    /// `clock` tells when a category may have its next line.
+    pub fn start(target: LogTarget, clock: Clock) -> Result<Self, Error> {
         let timed = matches!(target, LogTarget::File(_));
         let dropped = move |time, count: u64, out: &mut Vec<u8>| {
             out.extend_from_slice(&line(timed, time, &format!("{count} messages dropped")));
         };
         let notices = LogCallbacks { dropped: Box::new(dropped), failed: Box::new(|_| {}) };
         let queue = Mutex::new(Some(LogQueue::start("error-log", target, notices)?));
-        Ok(Self(Arc::new(ReporterInner { limits: Default::default(), queue, timed })))
+        Ok(Self(Arc::new(ReporterInner { limits: Default::default(), queue, timed, clock })))
     }
 
     /// Writes the message that `message` returns, unless a message of the same category was written
     /// less than a second ago: then it is counted, and the count is written later. Never waits for
     /// the disk.
     pub fn report(&self, category: ErrorCategory, message: impl FnOnce() -> String) {
-        self.report_at(category, message, Instant::now());
-    }
-
-    /// Writes `message` without rate limiting; the caller must limit the number of messages.
-    pub fn note(&self, message: &str) {
-        self.write(message);
-    }
-
-    fn report_at(&self, category: ErrorCategory, message: impl FnOnce() -> String, now: Instant) {
+        let now = self.0.clock.now();
         if let Some(suppressed) = self.limit(category, |limit| limit.admit(now)) {
             let more = match suppressed {
                 0 => String::new(),
@@ -158,9 +154,18 @@ impl ErrorReporter {
         }
     }
 
+    /// Writes `message` without rate limiting; the caller must limit the number of messages.
+    pub fn note(&self, message: &str) {
+        self.write(message);
+    }
+
     /// Writes the number of suppressed messages of each category that may write again. Call it
     /// regularly.
-    pub fn sweep(&self, now: Instant) {
+    pub fn sweep(&self) {
+        self.sweep_at(self.0.clock.now());
+    }
+
+    fn sweep_at(&self, now: Instant) {
         for category in ErrorCategory::ALL {
             if let Some(count) = self.limit(category, |limit| limit.due(now)) {
                 self.write(&format!("{count} more {}", category.description()));
@@ -179,8 +184,7 @@ impl ErrorReporter {
     /// Waits until all messages are written, for at most `timeout`. Returns whether they are. Later
     /// messages are discarded.
     pub fn close(&self, timeout: Duration) -> bool {
-        let far = Instant::now() + PAUSE;
-        self.sweep(far);
+        self.sweep_at(self.0.clock.now() + PAUSE);
         self.queue(Option::take).is_none_or(|queue| queue.close(timeout))
     }
 
@@ -251,7 +255,7 @@ mod tests {
 
     fn written(act: impl FnOnce(&ErrorReporter)) -> String {
         let lines = Lines::default();
-        let errors = ErrorReporter::start(LogTarget::Stream(Box::new(lines.clone()))).unwrap();
+        let errors = ErrorReporter::start(LogTarget::Stream(Box::new(lines.clone())), Clock::held()).unwrap();
         act(&errors);
         assert!(errors.close(PATIENCE));
         errors.report(ErrorCategory::Tls, || "after the end".to_owned());
@@ -261,20 +265,24 @@ mod tests {
 
     #[test]
     fn a_kind_has_one_line_a_second_and_the_rest_is_counted() {
-        let start = Instant::now();
         let text = written(|errors| {
-            let report = |category, after_ms, text: &str| {
-                errors.report_at(category, || text.to_owned(), start + Duration::from_millis(after_ms));
-            };
-            report(ErrorCategory::Tls, 0, "one");
-            report(ErrorCategory::Tls, 999, "two");
-            report(ErrorCategory::Accept, 999, "another kind");
-            report(ErrorCategory::Tls, 1000, "three");
-            report(ErrorCategory::Tls, 1001, "four");
-            report(ErrorCategory::Tls, 1002, "five");
-            errors.sweep(start + Duration::from_millis(1999));
-            errors.sweep(start + Duration::from_millis(2000));
-            errors.sweep(start + Duration::from_millis(9000));
+            let later = |ms| errors.0.clock.advance(Duration::from_millis(ms));
+            let report = |category, text: &str| errors.report(category, || text.to_owned());
+            report(ErrorCategory::Tls, "one");
+            later(999);
+            report(ErrorCategory::Tls, "two");
+            report(ErrorCategory::Accept, "another kind");
+            later(1);
+            report(ErrorCategory::Tls, "three");
+            later(1);
+            report(ErrorCategory::Tls, "four");
+            report(ErrorCategory::Tls, "five");
+            later(998);
+            errors.sweep();
+            later(1);
+            errors.sweep();
+            later(9_000);
+            errors.sweep();
         });
         let expected = "one\nanother kind\nthree (and 1 more failed TLS handshakes before)\n2 more failed TLS handshakes\n";
         assert_eq!(text, expected);
@@ -300,7 +308,7 @@ mod tests {
     fn lines_of_a_file_begin_with_the_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("error.log");
-        let errors = ErrorReporter::start(LogTarget::File(path.clone())).unwrap();
+        let errors = ErrorReporter::start(LogTarget::File(path.clone()), Clock::default()).unwrap();
         std::fs::rename(&path, dir.path().join("old")).unwrap();
         errors.reopen().unwrap();
         errors.report(ErrorCategory::Files, || "bad".to_owned());

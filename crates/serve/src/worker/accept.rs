@@ -106,7 +106,7 @@ async fn work(params: WorkerParams) -> io::Result<()> {
         files: FileIo::new(shared.model, shared.pool.clone(), ring.clone()),
         send_costs: Rc::new(SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always)),
         body_queue: BodyQueue::default(),
-        cache: FileCache::new(&shared.cache, shared.workers),
+        cache: FileCache::new(&shared.cache, shared.workers, shared.clock.clone()),
         shared,
         plan: RefCell::new(Rc::new(WorkerPlan(plan))),
         flag_files: FlagFiles::default(),
@@ -165,7 +165,7 @@ async fn tick(worker: Rc<Worker>) {
         }
         if worker.number == 0 {
             worker.files.pool().sweep();
-            worker.shared.errors.sweep(worker.now());
+            worker.shared.errors.sweep();
             worker.shared.listings.sweep();
         }
         worker.sweep_roots(round);

@@ -125,9 +125,8 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
-        let now = self.now();
-        let root = self.root(&site.root, client, now).await?;
-        self.cache.look_up(&self.files, &root, path, client, now).await
+        let root = self.root(&site.root, client, self.now()).await?;
+        self.cache.look_up(&self.files, &root, path, client).await
     }
 
     /// Removes `path` from the cache and looks it up.
@@ -137,10 +136,9 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
-        let now = self.now();
-        let root = self.root(&site.root, client, now).await?;
+        let root = self.root(&site.root, client, self.now()).await?;
         self.cache.remove(root.number, path);
-        self.cache.look_up(&self.files, &root, path, client, now).await
+        self.cache.look_up(&self.files, &root, path, client).await
     }
 
     /// Returns whether the server has given notice of its end or drains.

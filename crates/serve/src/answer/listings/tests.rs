@@ -31,7 +31,8 @@ impl Fixture {
         let root = Root::open(tree.path(), Links::Within).unwrap();
         let opened = OpenFile::new(root.beneath.open(b".", LookupMode::Blocking).unwrap().unwrap()).unwrap();
         let limits = PoolLimits { threads: 1, per_device: 1, queue: 1000 };
-        let context = JobContext { pool: ThreadPool::new(limits, 1, |_| ()), client: 1, limit: LIMIT };
+        let (pool, clock) = (ThreadPool::new(limits, 1, |_| ()), Clock::held());
+        let context = JobContext { pool, client: 1, limit: LIMIT, clock };
         Self { _tree: tree, root, opened, listings: Rc::default(), context }
     }
 
@@ -135,12 +136,15 @@ fn a_directory_that_has_changed_is_read_again_and_one_that_has_not_is_kept_for_i
         let second = fixture.directory(age).await.unwrap().unwrap();
         assert!(Arc::ptr_eq(&first, &second));
         fixture.opened.meta.mtime.sec += 1;
+        let changed = fixture.directory(age).await.unwrap().unwrap();
+        assert!(!Arc::ptr_eq(&first, &changed));
+        fixture.context.clock.advance(Duration::from_secs(600));
         let third = fixture.directory(age).await.unwrap().unwrap();
-        assert!(!Arc::ptr_eq(&first, &third));
+        assert!(!Arc::ptr_eq(&changed, &third));
         let (one, two) = (fixture.page(&third, 0).await.unwrap(), fixture.page(&third, 0).await.unwrap());
         assert_eq!(one.unwrap().body.unwrap().as_ptr(), two.unwrap().body.unwrap().as_ptr());
         assert!(fixture.page(&third, 1).await.unwrap().unwrap().body.is_none());
-        drop((first, second, third));
+        drop((first, second, changed, third));
         fixture.listings.pages.sweep(true);
         fixture.listings.directories.sweep(true);
         assert_eq!(fixture.listings.load().bytes, 0);
