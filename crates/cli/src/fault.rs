@@ -6,8 +6,8 @@
 //!
 //! Only in builds with debug assertions: a release build ignores the variable.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fathom_io::Clock;
@@ -66,15 +66,36 @@ fn parse(text: &str) -> Option<Fault> {
     Some(Fault { point, count, action, passed: AtomicU64::new(0) })
 }
 
+/// Sends this process a signal, and waits until it has had its effect: another thread may take it,
+/// and this one would go on meanwhile.
+fn send(signal: Signal) {
+    let awaited = if signal == Signal::STOP { Signal::CONT } else { signal };
+    let has_come = Arc::new(AtomicBool::new(false));
+    // A handler that was registered later is called later. Without one, a signal ends the process
+    // or is ignored, which a handler would change.
+    let waits = (signal == Signal::STOP || is_caught(signal))
+        && signal_hook::flag::register(awaited.as_raw(), Arc::clone(&has_come)).is_ok();
+    let _ = kill_process(getpid(), signal);
+    while waits && !has_come.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Returns whether the signal has a handler: `SigCgt` of proc(5).
+fn is_caught(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
+    caught.unwrap_or_default() >> (signal.as_raw() - 1) & 1 == 1
+}
+
 fn pass(point: &str) {
     let Some(fault) = FAULT.get().filter(|fault| fault.point == point) else { return };
     if fault.passed.fetch_add(1, Ordering::Relaxed) + 1 != fault.count {
         return;
     }
     match &fault.action {
-        FaultAction::Signal(signal) => {
-            let _ = kill_process(getpid(), *signal);
-        }
+        FaultAction::Signal(signal) => send(*signal),
         FaultAction::Panic => panic!("injected at '{point}'"),
         FaultAction::Later(clock) => clock.advance(Duration::from_secs(1)),
     }
