@@ -34,7 +34,8 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 # With the attribute T, each directory of a test has its inodes in another part of the disk.
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/fathom-test.XXXXXX") || exit 1
 export TMPDIR
-# Some tests act as another user.
+# Some tests act as another user, who has to reach their files and the programs, or name modes of new files.
+umask 022
 chmod 755 "$TMPDIR"
 chattr +T "$TMPDIR" 2>/dev/null || true
 clean_up() {

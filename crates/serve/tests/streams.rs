@@ -37,6 +37,8 @@ struct TestServer {
 
 impl TestServer {
     fn new(limits: &str) -> Self {
+        // As the program does: clients and server are in this process, whose soft limit may be low.
+        fathom_io::sys::raise_fd_limit();
         let dir = tempfile::tempdir().unwrap();
         File::create(dir.path().join("large")).unwrap().set_len(1 << 30).unwrap();
         fs::write(dir.path().join("short"), "here").unwrap();

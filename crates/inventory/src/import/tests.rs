@@ -276,9 +276,22 @@ fn an_export_comes_back_with_the_same_sums() {
         let out = temp.path().join(format!("{}.inv", roots.len()));
         let inventory = scanned(&roots, &out);
         let (_kept, again) = imported(ImportFormat::Ncdu, &exported(&inventory)).unwrap();
-        for by in [Dir, File, Ext, Size, Type, Depth, Age] {
+        for by in [Dir, Ext, Size, Type, Depth, Age] {
             assert_eq!(reported(&again, by), reported(&inventory, by), "{by:?}");
         }
+        // Shown is the first name of a file: a scan has them in the order of the directory, an
+        // import by their bytes.
+        let files = |inventory| {
+            let mut report = reported(inventory, File);
+            let names: [&[u8]; 3] = [b"a/b/y.rs", b"a/b/link.rs", b"e/link.rs"];
+            for row in &mut report.rows {
+                if names.iter().any(|name| row.text.ends_with(name)) {
+                    row.text = b"y.rs".to_vec();
+                }
+            }
+            report
+        };
+        assert_eq!(files(&again), files(&inventory));
         for by in [User, Group] {
             let keys = |report: UsageReport| {
                 report.rows.into_iter().map(|row| (row.key, row.sum)).collect::<Vec<_>>()

@@ -1,6 +1,7 @@
 //! Failures in the kernel, and faults injected above a model and below a blocking model.
 
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -92,10 +93,14 @@ fn a_full_device_is_an_error() {
 
 #[test]
 fn a_file_that_is_too_large_is_an_error() {
+    const TOO_FAR: u64 = (1 << 63) - 8192;
     let temp = tempfile::tempdir().unwrap();
+    if File::create(temp.path().join("far")).unwrap().write_at(&[0], TOO_FAR).is_ok() {
+        return println!("skipped: files of this filesystem can be as large as an offset (XFS)");
+    }
     each(|name, mut model| {
         let id = model.attach(file(&temp.path().join("file"), 0)).unwrap();
-        let op = Op::new(OpKind::Write, id, (1 << 63) - 8192, Buffer::new(4096));
+        let op = Op::new(OpKind::Write, id, TOO_FAR, Buffer::new(4096));
         let result = one(&mut *model, op).result();
         assert!(matches!(result, Err(Errno::FBIG | Errno::NOSPC | Errno::INVAL)), "{name}: {result:?}");
     });

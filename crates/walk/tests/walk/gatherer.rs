@@ -233,8 +233,9 @@ fn a_consumer_that_is_gone_does_not_end_the_others() {
         panics.next();
         panic!("expected panic");
     });
-    assert!(panicked.join().is_err());
+    // The other channel is read meanwhile: on XFS all of the first inode numbers may be its.
     let rest = readers(inboxes);
+    assert!(panicked.join().is_err());
     assert!(gatherer.finish().unwrap().complete);
     let taken = rest.into_iter().next().unwrap().join().unwrap();
     assert_eq!(taken.roots_done.len(), 1);
