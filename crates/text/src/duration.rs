@@ -1,13 +1,15 @@
-//! Parses durations as users type them: `500ms`, `90s`, `1.5h`, `1h30m`. All duration options and
-//! all ages in filters use this parser.
+//! Parses durations as users type them: `500ms`, `90s`, `1.5h`, `1h30m`, `1y`. All duration options
+//! and all ages in filters use this parser.
 
 use std::time::Duration;
 
 /// The description of the valid forms in an error message.
-pub const FORMS: &str = "a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w";
+pub const FORMS: &str = "a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y";
 
-/// Units and their lengths in nanoseconds, in descending order of length.
-const UNITS: [(&[u8], u128); 8] = [
+/// Units and their lengths in nanoseconds, in descending order of length. A year has
+/// 365 days.
+const UNITS: [(&[u8], u128); 9] = [
+    (b"y", 31_536_000_000_000_000),
     (b"w", 604_800_000_000_000),
     (b"d", 86_400_000_000_000),
     (b"h", 3_600_000_000_000),
@@ -116,6 +118,7 @@ mod tests {
             ("1h30m", 5_400_000),
             ("30min", 1_800_000),
             ("1w2d3h4m5s6ms", 788_645_006),
+            ("1y1w", 32_140_800_000),
             ("0.25s", 250),
             ("1h0.5s", 3_600_500),
             ("007s", 7_000),
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn other_forms_are_refused() {
         for text in [
-            "", "s", "h1", "1", "1.h", ".5h", "1..5h", "-1s", "+1s", "1 s", " 1s", "1s ", "1S", "1mon", "1y",
+            "", "s", "h1", "1", "1.h", ".5h", "1..5h", "-1s", "+1s", "1 s", " 1s", "1s ", "1S", "1mon", "1Y",
             "1h1h", "30m1h", "1m1min", "1e3s", "1,5h", "1h30",
         ] {
             assert_eq!(parse(text.as_bytes()), Err(DurationError::Form), "{text}");

@@ -51,11 +51,11 @@ class _Parser(argparse.ArgumentParser):
 def seconds(text: str) -> float:
     """Parses a time as fathom scan does.
 
-    >>> seconds("90s"), seconds("1h30m"), seconds("1.5d"), seconds("500ms")
-    (90.0, 5400.0, 129600.0, 0.5)
+    >>> seconds("90s"), seconds("1h30m"), seconds("1.5d"), seconds("1w"), seconds("500ms")
+    (90.0, 5400.0, 129600.0, 604800.0, 0.5)
     """
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhd])", text)
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhdwy])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise argparse.ArgumentTypeError(f"invalid time '{text}': it is a number with a unit, as 90s, 1h30m or 1.5d")
     return sum(float(number) * units[unit] for number, unit in parts)

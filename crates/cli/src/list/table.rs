@@ -125,7 +125,7 @@ pub(crate) const LIST: Command<ListOption> = Command {
 const WHEN_NOTE: Note = Note {
     title: "Times",
     text: &[
-        "WHEN is a time ago (`90s`, `15m`, `1h30m`, `1.5d`, `2w`), a date and time (`2026-01-31`, `2026-01-31 \
+        "WHEN is a time ago (`90s`, `15m`, `1h30m`, `1.5d`, `2w`, `1y`), a date and time (`2026-01-31`, `2026-01-31 \
          12:00`, `2026-01-31T12:00:00Z`), seconds since 1970 (`@1769850000`), or the path of a file, whose time \
          of modification is meant; of a symbolic link, that of the file it leads to.",
     ],

@@ -169,7 +169,7 @@ mod tests {
             (
                 &[],
                 &[("FATHOM_SERVE_DRAIN", "x")],
-                "invalid argument 'x' for 'FATHOM_SERVE_DRAIN': a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w",
+                "invalid argument 'x' for 'FATHOM_SERVE_DRAIN': a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
             ),
             (&["a", "b"], &[], "extra operand 'b'"),
             (&[""], &[], "invalid argument '' for 'DIR': a path is not empty"),

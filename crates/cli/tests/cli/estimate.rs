@@ -160,7 +160,7 @@ fn wrong_command_lines_are_refused() {
         ("--estimate 1s", "missing operand: what to scan"),
         (
             "--estimate soon f",
-            "invalid time 'soon' for '--estimate': a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w",
+            "invalid time 'soon' for '--estimate': a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
         ),
         ("--estimate 1s -o i f", "--estimate makes no inventory: -o does not go with it"),
         ("--estimate 1s --resume", "--estimate makes no inventory: --resume does not go with it"),

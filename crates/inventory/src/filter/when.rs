@@ -74,7 +74,8 @@ impl PointInTime {
         self.0
     }
 
-    /// Parses an age before `now` (`90s`, `1h30m`, `1.5d`, `2w`), a date, or `@SECONDS[.FRACTION]`.
+    /// Parses an age before `now` (`90s`, `1h30m`, `1.5d`, `2w`, `1y`), a date, or
+    /// `@SECONDS[.FRACTION]`.
     /// A date is `2026-01-31`, optionally with ` 12:00` or `T12:00`, then with `:30` and a
     /// fraction, then with `Z` or `+02:00`; without one of these it is in `zone`.
     ///

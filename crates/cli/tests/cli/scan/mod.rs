@@ -304,7 +304,7 @@ fn wrong_command_lines_are_refused() {
         ("-o i", "missing operand: what to scan"),
         (
             "-o i --deadline soon f",
-            "invalid time 'soon' for '--deadline': a time is like 500ms, 10s, 1.5h, 1h30m, 2d or 1w",
+            "invalid time 'soon' for '--deadline': a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
         ),
         (
             "-o i --mode 0o600 f",
