@@ -27,7 +27,7 @@ pub struct FilterContext {
 /// A filter is a list of words, separated by spaces, and an entry has to fulfil each:
 /// `size>10M`, `size<4K`, `age>30d`, `age<12h`, `type:f,l`, `owner:NAME`, and otherwise a part of
 /// the name, or a pattern for the whole name if it has `*`, `?` or `[`. `!` before a word negates
-/// it.
+/// it. Ages are [durations](duration::parse).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -89,7 +89,7 @@ fn parse_word(word: &[u8], charset: Charset) -> Result<FilterTest, Vec<u8>> {
     };
     let age = |text: &[u8]| {
         duration::parse(text)
-            .map_err(|_| [b"no age: ", &quote(text, charset)[..], b", as 90s, 12h or 30d"].concat())
+            .map_err(|_| [b"no age: ", &quote(text, charset)[..], b", as 90s, 12h, 30d or 1y"].concat())
     };
     let size = |sign: &[u8], text: &[u8]| {
         SizeTest::parse(&[sign, text].concat()).map_err(|error| error.message(charset))
@@ -176,6 +176,8 @@ mod tests {
             ("size<4K", &["B.LOG"]),
             ("age>30d", &["B.LOG", "old"]),
             ("age<2d", &["a.log"]),
+            ("age>2w", &["B.LOG", "old"]),
+            ("age<1y", &["a.log", "B.LOG", "old"]),
             ("type:f", &["a.log", "B.LOG"]),
             ("owner:7", &["old"]),
             ("  log   age>30d ", &["B.LOG"]),
@@ -186,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_word_without_a_meaning_is_named() {
-        for (filter, word) in [("size>x", "x"), ("x age>y", "y"), ("type:q", "q"), ("size<", "invalid size")]
+        for (filter, word) in
+            [("size>x", "x"), ("x age>1z", "1z"), ("type:q", "q"), ("size<", "invalid size")]
         {
             let message = Filter::parse(filter.as_bytes(), &context()).unwrap_err();
             assert!(String::from_utf8(message).unwrap().contains(word), "{filter}");

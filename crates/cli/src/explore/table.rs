@@ -105,6 +105,7 @@ const FILTERS: Note = Note {
     text: &[
         "A filter is a list of words, separated by spaces, which must all hold: `size>10M`, `size<4K`, `age>30d`, `age<12h`, \
          `type:f,l`, `owner:NAME`, a part of a name, or a pattern for a whole name (`*.log`). `!` before a word negates it. \
+         An age is like `90s`, `12h`, `30d`, `2w` or `1y` (365 days). With a word that has no meaning, the prompt stays open. \
          A filter applies to the rows of the view; in the list of the largest files, to those of all directories.",
         "To delete by a rule: `2`, then `/` with `*.log age>1y`, `+` to mark all that is shown, and `d`.",
     ],

@@ -11,9 +11,24 @@ const REMOTE: &[u8] = b"this tree is not on this machine";
 const READ_ONLY: &[u8] = b"not with --read-only";
 const NO_NAME: &[u8] = b"an entry has no valid name";
 const NO_ENTRY: &[u8] = b"there is no entry here";
+const BEHIND: &[u8] = b"the rows that were asked for are still being read";
 
 impl State {
+    /// Returns whether other rows are shown than those that were asked for, and says so. The user
+    /// does not mean to mark or remove them.
+    fn is_behind(&mut self) -> bool {
+        let is_arranged = self.rows().is_none_or(|listing| listing.is_arranged(&self.arrangement));
+        let is_behind = self.awaited().is_some() || !is_arranged;
+        if is_behind {
+            self.say(BEHIND);
+        }
+        is_behind
+    }
+
     pub(super) fn toggle_mark(&mut self) {
+        if self.is_behind() {
+            return;
+        }
         let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
         match (listing.place(self.cursor), listing.row(self.cursor)) {
             (Some(place), Some(row)) => {
@@ -27,6 +42,9 @@ impl State {
 
     /// Applies a change to the mark of each row that is shown.
     pub(super) fn mark_all(&mut self, change: fn(&mut Marks, &Place, &Row)) {
+        if self.is_behind() {
+            return;
+        }
         let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
         for position in 0..listing.len() {
             if let (Some(place), Some(row)) = (listing.place(position), listing.row(position)) {
@@ -48,6 +66,9 @@ impl State {
 
     /// Returns the [targets](Self::targets) of an action that removes; says why if there are none.
     fn valid_targets(&mut self) -> Option<Vec<(Place, Row)>> {
+        if self.marks.is_empty() && self.is_behind() {
+            return None;
+        }
         let targets = self.targets();
         // An inventory may name anything. No directory has such an entry.
         let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');

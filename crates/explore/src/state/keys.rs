@@ -60,7 +60,7 @@ impl State {
             Key::Escape if self.pending.as_ref().is_some_and(|pending| !pending.is_refresh) => {
                 self.pending = None;
             }
-            Key::Escape if !self.filter.is_empty() => self.set_filter(String::new()),
+            Key::Escape if !self.filter.is_empty() => self.apply_filter(None, String::new()),
             Key::Click { column, line } => self.click(column, line),
             _ => self.move_cursor(key),
         }

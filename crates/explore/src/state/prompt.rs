@@ -53,27 +53,38 @@ impl State {
         self.overlay = Some(Overlay::Prompt(prompt));
     }
 
+    /// Does what was asked for. A text that is refused stays in its prompt: with that closed, the
+    /// next keys would act on rows that are not those of the filter or path.
     fn finish_prompt(&mut self, prompt: Prompt) {
-        match prompt.kind {
-            PromptKind::Filter => self.set_filter(prompt.text),
-            PromptKind::Find { .. } => {
-                if prompt.text.contains('/') {
-                    self.go_to(prompt.text.as_bytes());
-                }
+        let result = match &prompt.kind {
+            PromptKind::Filter => self.set_filter(&prompt.text),
+            PromptKind::Find { .. } if prompt.text.contains('/') => self.go_to(prompt.text.as_bytes()),
+            PromptKind::Find { .. } => Ok(()),
+            PromptKind::Script { targets } => {
+                self.write_script(&prompt.text, targets);
+                Ok(())
             }
-            PromptKind::Script { targets } => self.write_script(&prompt.text, &targets),
+        };
+        if let Err(message) = result {
+            self.message = Some(message);
+            self.overlay = Some(Overlay::Prompt(prompt));
         }
     }
 
-    /// Sets the filter. An empty text removes it; a filter with an error changes nothing.
-    pub(super) fn set_filter(&mut self, text: String) {
+    /// Sets the filter. An empty text removes it.
+    ///
+    /// # Errors
+    /// A message about the word that has no meaning. The filter is then the one before.
+    fn set_filter(&mut self, text: &str) -> Result<(), Vec<u8>> {
         let filter = match text.trim() {
             "" => None,
-            text => match Filter::parse(text.as_bytes(), &self.settings.context) {
-                Ok(filter) => Some(Arc::new(filter)),
-                Err(message) => return self.message = Some(message),
-            },
+            text => Some(Arc::new(Filter::parse(text.as_bytes(), &self.settings.context)?)),
         };
+        self.apply_filter(filter, text.to_owned());
+        Ok(())
+    }
+
+    pub(super) fn apply_filter(&mut self, filter: Option<Arc<Filter>>, text: String) {
         self.arrange(|state| {
             state.arrangement.filter = filter;
             state.filter = text;
@@ -82,10 +93,11 @@ impl State {
 
     /// Shows a path: one that begins with that of a root, or one below the current directory. The
     /// cursor goes to its last name; with a slash behind it, the directory is entered.
-    fn go_to(&mut self, path: &[u8]) {
-        let Some(mut place) = self.find_root(path) else {
-            return self.say(b"no such path in this tree");
-        };
+    ///
+    /// # Errors
+    /// A message if the path is outside of all roots.
+    fn go_to(&mut self, path: &[u8]) -> Result<(), Vec<u8>> {
+        let mut place = self.find_root(path).ok_or(b"no such path in this tree")?;
         let is_directory = path.ends_with(b"/");
         place.below = normal(&place.below);
         match place.parent() {
@@ -95,6 +107,7 @@ impl State {
             }
             _ => self.request(View::Tree, Some(place), None, false),
         }
+        Ok(())
     }
 
     fn find_root(&self, path: &[u8]) -> Option<Place> {

@@ -39,7 +39,11 @@ pub(super) fn footer(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
     canvas.paint(Rect { y, height: 1, ..screen }, REVERSED);
     let room = screen.width.saturating_sub(2);
     match (&state.overlay, &state.message) {
-        (Some(Overlay::Prompt(prompt)), _) => {
+        (Some(Overlay::Prompt(prompt)), message) => {
+            if let Some(message) = message.as_ref().filter(|_| y > 0) {
+                canvas.paint(Rect { y: y - 1, height: 1, ..screen }, REVERSED);
+                canvas.put(1, y - 1, room, &text::message(message), REVERSED);
+            }
             let line = format!("{}{}_", prompt_title(prompt), text::message(prompt.text.as_bytes()));
             canvas.put_cut(1, y, room, &line, REVERSED, Cut::Beginning);
         }

@@ -73,14 +73,45 @@ fn hidden_names_and_a_filter_take_rows_away_and_bring_them_back() {
     it.press(Key::Ctrl('u'));
     it.keys("type:d size>1M !p\n");
     assert_eq!(it.names(), ["log"]);
-    // An invalid filter says why, and changes nothing.
+    // A word without a meaning is named, and stays in the prompt with the filter as it was.
     it.keys("/");
     it.press(Key::Ctrl('u'));
     it.keys("size>x\n");
     assert!(it.message().contains("invalid size"), "{}", it.message());
     assert_eq!(it.names(), ["log"]);
-    it.press(Key::Escape);
+    assert!(matches!(it.state.overlay(), Some(Overlay::Prompt(prompt)) if prompt.text == "size>x"));
+    it.keys("\x1b\x1b");
     assert_eq!(it.state.cursor().1, all);
+}
+
+/// Once, the keys after a filter without a meaning marked all rows, and deleted them.
+#[test]
+fn the_keys_behind_a_refused_filter_or_path_are_its_own() {
+    for refused in ["/*.log age>1z\n", "/age>\n", "f/nowhere/x\n"] {
+        let mut it = explorer();
+        it.keys(refused);
+        assert!(!it.message().is_empty(), "{refused}");
+        it.keys("+dy\n");
+        assert_eq!((it.marked().len(), it.remover.removed.len()), (0, 0), "{refused}");
+        let text = format!("{}+dy", &refused[1..refused.len() - 1]);
+        assert!(matches!(it.state.overlay(), Some(Overlay::Prompt(prompt)) if prompt.text == text));
+    }
+}
+
+#[test]
+fn nothing_is_marked_or_removed_before_the_rows_that_were_asked_for_are_shown() {
+    let mut it = explorer();
+    let mut asked = it.state.handle(Event::Key(Key::Char('2')));
+    for letter in [' ', '+', '*', 'd', 'D', 'W'] {
+        assert!(it.state.handle(Event::Key(Key::Char(letter))).is_empty());
+        assert!(it.message().contains("still being read"), "{letter}: {}", it.message());
+        assert!(it.marked().is_empty() && it.state.overlay().is_none(), "{letter}");
+    }
+    let Some(Effect::Query(query)) = asked.pop() else { panic!("the largest files are asked for") };
+    let answer = find(&mut it.source, &query);
+    it.send(Event::Answer(answer));
+    it.keys("+");
+    assert_eq!(it.marked().len(), it.state.cursor().1);
 }
 
 #[test]
@@ -157,7 +188,7 @@ fn names_are_found_by_their_beginning_and_by_their_path() {
     assert_eq!((it.current(), it.state.place().unwrap().below.clone()), ("x.log".into(), b"log".to_vec()));
     it.keys("f/nowhere/x\n");
     assert!(it.message().contains("no such path"), "{}", it.message());
-    it.keys("f../missing/\n");
+    it.keys("\x1bf../missing/\n");
     assert!(it.message().contains("cannot open directory"), "{}", it.message());
     assert_eq!(it.state.place().unwrap().below, b"log");
 }

@@ -142,6 +142,44 @@ fn marked_entries_are_deleted_and_moved_to_the_trash() {
     tmux.ended(0);
 }
 
+/// With an age that was refused, these keys once deleted every file.
+#[test]
+fn the_manuals_way_to_delete_by_a_rule_deletes_what_it_says() {
+    let [largest, filter, rule, mark, delete] = ["2", "/", "*.log age>1y", "+", "d"];
+    let sentence = format!(
+        "To delete by a rule: `{largest}`, then `{filter}` with `{rule}`, `{mark}` to mark all that is shown, and `{delete}`."
+    );
+    assert!(include_str!("../../../src/explore/table.rs").contains(&sentence), "{sentence}");
+    let Some(tmux) = Tmux::start(Tree::parse("d/new.txt 1, d/young.log 1, d/old.log 5000, d/e/old.log 9000"))
+    else {
+        return;
+    };
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 365 * 86_400);
+    for name in ["d/old.log", "d/e/old.log"] {
+        let file = std::fs::File::options().write(true).open(tmux.tree.at(name)).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    tmux.explore("fathom explore d", 4);
+    tmux.text(largest);
+    tmux.wait_for("largest files");
+    tmux.text(&format!("{filter}{rule}"));
+    tmux.wait_for(&format!("filter: {rule}_"));
+    tmux.keys(&["Enter"]);
+    tmux.wait("the rows to go", |screen| !screen.contains("young.log"));
+    tmux.text(mark);
+    tmux.wait_for("2 marked");
+    tmux.text(delete);
+    let screen = tmux.wait_for("Remove? (y, n)");
+    assert!(screen.contains("files: 2, directories: 0"), "{screen}");
+    tmux.text("y");
+    tmux.wait_for("entries removed: 2");
+    let left =
+        ["d/new.txt", "d/young.log", "d/old.log", "d/e/old.log"].map(|name| tmux.tree.at(name).exists());
+    assert_eq!(left, [true, true, false, false]);
+    tmux.text("q");
+    tmux.ended(0);
+}
+
 #[test]
 fn a_file_that_has_changed_since_it_was_shown_stays() {
     let Some(tmux) = Tmux::start(sample()) else { return };
