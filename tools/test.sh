@@ -36,6 +36,8 @@ TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/fathom-test.XXXXXX") || exit 1
 export TMPDIR
 # Some tests act as another user, who has to reach their files and the programs, or name modes of new files.
 umask 022
+# The tests of a program share its descriptors, of which most users have 1,024 at first.
+ulimit -Sn "$(ulimit -Hn)"
 chmod 755 "$TMPDIR"
 chattr +T "$TMPDIR" 2>/dev/null || true
 clean_up() {
