@@ -19,8 +19,6 @@ use std::time::{Duration, Instant};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
 
-use crate::support::program::unprivileged;
-
 /// Options for the least work, for tests of anything but the measurement.
 const SMALL: &str = "--size 64K --blocks 2 --seed 7";
 
@@ -363,14 +361,18 @@ fn a_directory_without_write_permission_is_an_error() {
 #[test]
 fn only_root_can_drop_cached_metadata() {
     // Another user may not search the target directory, perhaps.
-    let dir = tempfile::tempdir().unwrap();
+    let (dir, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let program = bin.path().join("fathom");
     if !rustix::process::geteuid().is_root() {
         return crate::support::skip("needs root, to run as somebody else");
     }
     let all = fs::Permissions::from_mode(0o777);
-    fs::set_permissions(dir.path(), all).unwrap();
+    fs::set_permissions(dir.path(), all.clone()).unwrap();
+    fs::set_permissions(bin.path(), all).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_fathom"), &program).unwrap();
     let as_nobody = |cache: &[&str]| {
-        let mut command = unprivileged();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--clear-groups"]).arg(&program);
         command
             .args(["bench", "stat", "--files=100", "--blocks=1", "--models=sync"])
             .args(cache)
