@@ -30,6 +30,8 @@ HERE = Path(__file__).resolve().parent
 BUILDS = Path(os.environ.get("CARGO_TARGET_DIR") or HERE.parent / "target").resolve() / "playground"
 # The Bun and Deno of the tests' environment (tools/test-node.sh), if it exists.
 os.environ["PATH"] = f"{BUILDS.parent / 'node-env/bin'}:{os.environ['PATH']}"
+# The words of an error number are in the language of the user.
+os.environ["LC_ALL"] = "C.UTF-8"
 PAGE = 4096
 MASK = 2**64 - 1
 

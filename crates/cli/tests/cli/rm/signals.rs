@@ -22,7 +22,10 @@ fn a_signal_stops_the_removal_and_says_how_much_was_removed() {
         let removed = stderr.strip_prefix("fathom rm: interrupted: removed ").unwrap();
         let removed: usize = removed.strip_suffix(" files\n").unwrap().parse().unwrap();
         let left = fs::read_dir(tree.at("d")).unwrap().count();
-        assert_eq!(removed + left, fathom_cases::count(5_000));
+        // A stopped removal waits for its worker for a short time only: the file in its hands may
+        // be missing in the count.
+        let missed = fathom_cases::count(5_000) - removed - left;
+        assert!(missed <= 1, "{removed} removed, {left} left");
         assert!(removed >= 99 && left > 0);
     }
 }
