@@ -14,7 +14,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::thread;
 
-use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
+use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::mount::UnmountFlags;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -75,10 +76,9 @@ fn serve(options: &Options) -> Result<(), Box<dyn Error>> {
     let source_dir =
         Source::open(&options.source).map_err(|error| format!("cannot open '{source}': {error}"))?;
     let filesystem = SlowFilesystem::new(source_dir, DelayQueue::start(options.delay, WORKERS)?, options.ttl);
-    let mut session = Session::new(filesystem, &path, &config(options))
+    let session = Session::new(filesystem, &path, &config(options))
         .map_err(|error| format!("cannot mount '{mountpoint}': {error}"))?;
-    let unmounter = session.unmount_callable();
-    thread::Builder::new().name("signals".to_owned()).spawn(move || unmount_on(signals, unmounter, &path))?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || unmount_on(signals, &path))?;
     // Ignore a closed standard output: the mount is still of use.
     let _ = writeln!(std::io::stdout(), "mounted {mountpoint}");
     session.run().map_err(|error| format!("cannot serve '{mountpoint}': {error}"))?;
@@ -105,13 +105,21 @@ fn config(options: &Options) -> Config {
 
 /// Unmounts on a signal. An idle mount is unmounted at once, and `Session::run` then returns. A
 /// busy mount is detached and the process exits; its clients get ENOTCONN.
-fn unmount_on(mut signals: Signals, mut unmounter: SessionUnmounter, mountpoint: &Path) {
-    if signals.forever().next().is_none() || unmounter.unmount().is_ok() {
+///
+/// The session's own way to unmount detaches a busy mount, too, if this user is not root, and
+/// returns no error: the session then lasts until the last client leaves.
+fn unmount_on(mut signals: Signals, mountpoint: &Path) {
+    let idle = (UnmountFlags::empty(), &["-u", "-q", "--"][..]);
+    let busy = (UnmountFlags::DETACH, &["-u", "-q", "-z", "--"][..]);
+    if signals.forever().next().is_none() || is_unmounted(mountpoint, idle) {
         return;
     }
-    let detach = rustix::mount::UnmountFlags::DETACH;
-    if rustix::mount::unmount(mountpoint, detach).is_err() {
-        let _ = Command::new("fusermount3").args(["-u", "-q", "-z", "--"]).arg(mountpoint).status();
-    }
+    is_unmounted(mountpoint, busy);
     std::process::exit(0);
+}
+
+/// Unmounts with the right to do so, or by fusermount3(1). Returns whether that succeeded.
+fn is_unmounted(mountpoint: &Path, (flags, words): (UnmountFlags, &[&str])) -> bool {
+    let by_program = || Command::new("fusermount3").args(words).arg(mountpoint).status();
+    rustix::mount::unmount(mountpoint, flags).is_ok() || by_program().is_ok_and(|status| status.success())
 }
