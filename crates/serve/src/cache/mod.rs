@@ -99,6 +99,7 @@ pub(crate) struct FileCache<T> {
     bytes: Cell<usize>,
     limits: config::CacheConfig,
     age: Duration,
+    /// The clock of the time of day.
     clock: Clock,
 }
 
@@ -148,16 +149,16 @@ impl<T: Default> FileCache<T> {
         self.age
     }
 
-    /// Returns the entry of `path` below `root`. If the entry is missing or too old, the path is
-    /// looked up, in the fair queue as a job of `client`.
+    /// Returns the entry of `path` below `root`. If the entry is missing or too old at `now`, the
+    /// path is looked up, in the fair queue as a job of `client`.
     pub(crate) async fn look_up(
         &self,
         files: &Rc<FileIo>,
         root: &Root,
         path: &[u8],
         client: u64,
+        now: Instant,
     ) -> Result<Rc<CacheEntry<T>>, FileError> {
-        let now = self.clock.now();
         if let Some(entry) = self.get(root.number, path)
             && (self.is_fresh(&entry, now)?
                 || Box::pin(self.revalidate(&entry, files, root, path, client, now)).await?)

@@ -125,8 +125,9 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
-        let root = self.root(&site.root, client, self.now()).await?;
-        self.cache.look_up(&self.files, &root, path, client).await
+        let now = self.now();
+        let root = self.root(&site.root, client, now).await?;
+        self.cache.look_up(&self.files, &root, path, client, now).await
     }
 
     /// Removes `path` from the cache and looks it up.
@@ -136,9 +137,10 @@ impl Worker {
         path: &[u8],
         client: u64,
     ) -> Result<Rc<CacheEntry<FileRepresentations>>, FileError> {
-        let root = self.root(&site.root, client, self.now()).await?;
+        let now = self.now();
+        let root = self.root(&site.root, client, now).await?;
         self.cache.remove(root.number, path);
-        self.cache.look_up(&self.files, &root, path, client).await
+        self.cache.look_up(&self.files, &root, path, client, now).await
     }
 
     /// Returns whether the server has given notice of its end or drains.
