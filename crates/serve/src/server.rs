@@ -26,7 +26,7 @@ use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
 use crate::generator::Generator;
 use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
-use crate::log::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
+use crate::log::{AccessLogWriter, ErrorReporter, log_style, open_access_log, open_error_log};
 use crate::metrics::{Gauges, Metrics};
 use crate::panics::PanicReporter;
 use crate::plan::{Plan, SitePlan};
@@ -228,8 +228,8 @@ impl Server {
         let PreparedServer { plan, tls, model, listen, mut warnings } = PreparedServer::new(config)?;
         let (workers, pool) = (workers(config), config.pool.clone().unwrap_or_default());
         let listening = listen.bind(workers, options.activation)?;
-        let errors = errors(config, options.errors, options.clock.clone())?;
-        let (log, log_warning) = log(config, options.stream, &errors)?;
+        let errors = open_error_log(config, options.errors, options.clock.clone())?;
+        let (log, log_warning) = open_access_log(config, options.stream, &errors)?;
         warnings.extend(log_warning);
         let panics = PanicReporter::new(errors.clone());
         let pool_panics = panics.clone();
@@ -566,47 +566,4 @@ fn sendfile(config: &Config, model: Model) -> SendfilePolicy {
 fn ring(model: Model) -> Result<Option<FileRing>, Error> {
     let ring = matches!(model, Model::Uring(_)).then(|| FileRing::new(RING_DEPTH)).transpose();
     ring.map_err(|unavailable| Error::new(Op::Start, "io_uring", unavailable))
-}
-
-/// Returns the format of the access log; `None` if there is no log.
-fn log_style(config: &Config) -> Option<LogFormat> {
-    match config.access_log.format.as_deref() {
-        Some("json") => Some(LogFormat::Json),
-        Some("combined") => Some(LogFormat::Combined),
-        None if config.access_log.file.is_some() => Some(LogFormat::Combined),
-        _ => None,
-    }
-}
-
-fn errors(
-    config: &Config,
-    stream: Option<Box<dyn std::io::Write + Send>>,
-    clock: Clock,
-) -> Result<ErrorReporter, Error> {
-    match (&config.error_log.file, stream) {
-        (Some(file), _) => ErrorReporter::start(LogTarget::File(file.clone()), clock),
-        (None, Some(stream)) => ErrorReporter::start(LogTarget::Stream(stream), clock),
-        (None, None) => Ok(ErrorReporter::default()),
-    }
-}
-
-fn log(
-    config: &Config,
-    stream: Option<Box<dyn std::io::Write + Send>>,
-    errors: &ErrorReporter,
-) -> Result<(Option<AccessLogWriter>, Option<String>), Error> {
-    let Some(style) = log_style(config) else { return Ok((None, None)) };
-    let target = match (&config.access_log.file, stream) {
-        (Some(file), _) => LogTarget::File(file.clone()),
-        (None, Some(stream)) => LogTarget::Stream(stream),
-        (None, None) => return Ok((None, Some("there is nowhere for the access log to go".to_owned()))),
-    };
-    let errors = errors.clone();
-    let name =
-        config.access_log.file.as_ref().map_or_else(String::new, |file| format!(" '{}'", file.display()));
-    let failed = move |error: &std::io::Error| {
-        errors
-            .report(ErrorCategory::AccessLog, || format!("cannot write access log{name}: {}", cause(error)));
-    };
-    Ok((Some(AccessLogWriter::start(style, target, failed)?), None))
 }

@@ -6,13 +6,15 @@
 //!                                            └─ channel and buffer full: drop and count the line
 //! ```
 //! `line` formats lines, `writer` passes them to the file, `errors` limits the rate of the error
-//! log. Does not own: which events are logged and when, signals, standard output and standard
-//! error, which are passed in.
+//! log, `configured` opens both. Does not own: which events are logged and when, signals, standard
+//! output and standard error, which are passed in.
 
+mod configured;
 mod errors;
 mod line;
 mod writer;
 
+pub(crate) use configured::{log_style, open_access_log, open_error_log};
 pub use errors::{ErrorCategory, ErrorReporter};
 
 pub use line::{AccessRecord, BodySource, LineFormatter, LogFormat};
