@@ -124,15 +124,6 @@ fn is_possible(line: &str) -> bool {
     has_duckdb && (!line.contains("--resume") || crate::support::needs_faults())
 }
 
-/// Whether a line measures what files in memory do not have. If so, prints that it is skipped.
-fn needs_disk(line: &str, output: &Output) -> bool {
-    let needs_disk = output.stderr.ends_with(b"its files are in memory, and nowhere else\n");
-    if needs_disk {
-        crate::support::skip(format_args!("needs temporary files on a disk for '{line}'"));
-    }
-    needs_disk
-}
-
 /// Runs each command as it is written, unless another test does, and checks its status and that it
 /// prints something. Of the benchmarks, which take seconds each, a part.
 fn check(lines: Vec<String>) {
@@ -189,7 +180,7 @@ fn check(lines: Vec<String>) {
             .iter()
             .any(|option| line.contains(option));
         let is_quiet = output.stderr.is_empty() || warns;
-        if needs_disk(&line, &output) {
+        if crate::support::is_in_memory(&output.stderr, home.path(), &line) {
             continue;
         }
         let ended_well = output.status.code() == Some(i32::from(is_comparison));

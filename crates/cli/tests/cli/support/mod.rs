@@ -75,6 +75,19 @@ pub(crate) fn needs_faults() -> bool {
     has_faults
 }
 
+/// Whether a program was right to say that the files in `dir` are in memory alone (tmpfs, ramfs),
+/// so that nothing can be cold. If so, prints that `what` is skipped.
+pub(crate) fn is_in_memory(stderr: &[u8], dir: &std::path::Path, what: &str) -> bool {
+    const IN_MEMORY: [rustix::fs::FsWord; 2] = [0x0102_1994, 0x8584_58f6];
+    if !stderr.ends_with(b"its files are in memory, and nowhere else\n") {
+        return false;
+    }
+    let magic = rustix::fs::statfs(dir).unwrap().f_type;
+    assert!(IN_MEMORY.contains(&magic), "{what}: the files are on a filesystem of type {magic:x}");
+    skip(format_args!("needs temporary files on a disk for {what}"));
+    true
+}
+
 /// Whether the tool `name` is installed. If not, prints that the test is skipped.
 pub(crate) fn needs_tool(name: &str) -> bool {
     let found = program::on_path(name).is_some();
