@@ -23,6 +23,10 @@ pub enum RemovalCause {
     DotName,
     /// The path is empty or has only slashes.
     RootDirectory,
+    /// The path leads out of its root.
+    Outside,
+    /// A symbolic link is in the path, below its root.
+    Link,
     /// No trash is on the filesystem of the target.
     NoTrash,
     /// A directory that a trash would be in is a symbolic link, belongs to another user, or others
@@ -51,6 +55,8 @@ impl RemovalCause {
             Self::WorkingDirectory => "It is the working directory or contains it",
             Self::DotName => "The path ends in '.' or '..'",
             Self::RootDirectory => "It is the root directory",
+            Self::Outside => "The path leads out of the directory that it has to be in",
+            Self::Link => "A symbolic link is in its path",
             Self::NoTrash => "There is no trash on its filesystem",
             Self::UnsafeTrash => "The trash of its filesystem is not safe to use",
         })

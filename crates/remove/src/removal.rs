@@ -85,7 +85,7 @@ impl Removal {
     fn admit(&self, running: &RunningTarget, node: &Node, meta: &Meta) -> Result<(), RemovalCause> {
         if node.parent().is_none() {
             let (dev, ino) = meta.id();
-            if !running.target.is_shown((dev, ino), meta.ctime) {
+            if !running.target.is_shown(meta) {
                 return Err(RemovalCause::Replaced);
             }
             if !self.is_recursive {
@@ -124,7 +124,7 @@ impl Removal {
         let path = EntryPath::of_dir(root);
         let at = path.at().map_err(|error| errno_of(&error))?;
         let meta = sys::stat(at.as_fd(), at.name(), Follow::No, FIELDS)?;
-        if !running.target.is_shown(meta.id(), meta.ctime) {
+        if !running.target.is_shown(&meta) {
             return Err(RemovalCause::Replaced);
         }
         self.unlink(at.as_fd(), at.name(), Some(meta))?;

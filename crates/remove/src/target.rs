@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use fathom_io::{Errno, Fields, FileTime, Follow, sys};
+use fathom_io::{Errno, Fields, FileTime, FileType, Follow, Meta, sys};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::retry_on_intr;
 
@@ -30,6 +30,7 @@ const BENEATH: ResolveFlags =
 ///
 /// assert_eq!(Target::path("a/b").path_bytes(), b"a/b");
 /// assert_eq!(Target::below("a", b"b/c").path_bytes(), b"a/b/c");
+/// assert_eq!(Target::listed("./a/b").path_bytes(), b"./a/b");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -37,6 +38,10 @@ pub struct Target {
     root: PathBuf,
     /// The path below the root, in which no symbolic link is followed; empty for the root itself.
     below: Vec<u8>,
+    /// The path as it was listed, for messages.
+    listed: Option<Vec<u8>>,
+    /// Whether a slash at the end of the path says that the target is a directory.
+    is_directory: bool,
     identity: Option<Identity>,
     ctime: Option<FileTime>,
 }
@@ -45,13 +50,57 @@ impl Target {
     /// Creates a target from a path. A symbolic link at its end is the target itself; those before
     /// are followed.
     pub fn path(path: impl Into<PathBuf>) -> Self {
-        Self { root: path.into(), below: Vec::new(), identity: None, ctime: None }
+        let root = path.into();
+        let is_directory = root.as_os_str().as_bytes().ends_with(b"/");
+        Self { root, below: Vec::new(), listed: None, is_directory, identity: None, ctime: None }
     }
 
     /// Creates a target from a root and a path below it, of any length, without a slash at either
     /// end.
     pub fn below(root: impl Into<PathBuf>, below: impl Into<Vec<u8>>) -> Self {
-        Self { root: root.into(), below: below.into(), identity: None, ctime: None }
+        Self { below: below.into(), is_directory: false, ..Self::path(root) }
+    }
+
+    /// Creates a target from a path that a program has listed: below the working directory, or
+    /// below `/` if it is absolute. Anybody who may write to a directory in it could have put a
+    /// symbolic link there since, so none is followed in any component.
+    pub fn listed(path: impl Into<Vec<u8>>) -> Self {
+        let path = path.into();
+        let root = if path.starts_with(b"/") { "/" } else { "" };
+        match names(&path) {
+            // A path without a name is refused as it is.
+            below if below.is_empty() => Self::path(OsStr::from_bytes(&path)),
+            below => Self::listed_at(root, below, path),
+        }
+    }
+
+    /// Creates a target from a path that a program has listed below `root`: it begins with `root`
+    /// and a slash. No symbolic link is followed behind that.
+    ///
+    /// # Errors
+    /// [`RemovalCause::Outside`] if the path does not begin so.
+    ///
+    /// ```
+    /// use fathom_remove::{RemovalCause, Target};
+    ///
+    /// assert!(Target::listed_below("/srv/", "/srv/a/b").is_ok());
+    /// assert_eq!(Target::listed_below("/srv", "/srv2/a"), Err(RemovalCause::Outside));
+    /// ```
+    pub fn listed_below(root: impl Into<PathBuf>, path: impl Into<Vec<u8>>) -> Result<Self, RemovalCause> {
+        let (root, path) = (root.into(), path.into());
+        let prefix = root.as_os_str().as_bytes();
+        let prefix = &prefix[..len_without_slashes(prefix)];
+        let below =
+            path.strip_prefix(prefix).filter(|below| below.starts_with(b"/") && !root.as_os_str().is_empty());
+        match below.map(names) {
+            Some(below) if !below.is_empty() => Ok(Self::listed_at(root, below, path)),
+            _ => Err(RemovalCause::Outside),
+        }
+    }
+
+    fn listed_at(root: impl Into<PathBuf>, below: Vec<u8>, path: Vec<u8>) -> Self {
+        let is_directory = path.ends_with(b"/");
+        Self { listed: Some(path), is_directory, ..Self::below(root, below) }
     }
 
     /// Sets the inode that was shown to the user. Any other one is left alone.
@@ -90,6 +139,9 @@ impl Target {
     /// Returns the whole path, for messages.
     #[must_use]
     pub fn path_bytes(&self) -> Vec<u8> {
+        if let Some(listed) = &self.listed {
+            return listed.clone();
+        }
         let mut path = self.root.as_os_str().as_bytes().to_vec();
         if !self.below.is_empty() {
             if path.last() != Some(&b'/') {
@@ -100,10 +152,12 @@ impl Target {
         path
     }
 
-    /// Returns whether this inode is the one that was shown, as far as that is known.
-    pub(crate) fn is_shown(&self, id: (u64, u64), ctime: FileTime) -> bool {
-        let same = self.identity.is_none_or(|shown| (shown.dev, shown.ino) == id);
-        same && self.ctime.is_none_or(|shown| shown == ctime)
+    /// Returns whether this inode is the one that was shown, as far as that is known. The change
+    /// time of a directory is that of what is in it.
+    pub(crate) fn is_shown(&self, meta: &Meta) -> bool {
+        let same = self.identity.is_none_or(|shown| (shown.dev, shown.ino) == meta.id());
+        let is_directory = meta.file_type() == FileType::Directory;
+        same && (is_directory || self.ctime.is_none_or(|shown| shown == meta.ctime))
     }
 
     /// Splits the path into that of the directory and the name in it.
@@ -114,34 +168,46 @@ impl Target {
         if self.below.is_empty() {
             let path = self.root.as_os_str().as_bytes();
             let (parent, name) = split_last(path);
-            let (root, is_directory) = (parent.to_vec(), path.ends_with(b"/"));
+            let (root, is_directory) = (parent.to_vec(), self.is_directory);
             return Ok(Location { root, above: Vec::new(), name: file_name(name)?, is_directory });
         }
         let (above, name) = split_last(&self.below);
         let is_name = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
         if !above.is_empty() && !above.split(|byte| *byte == b'/').all(is_name) {
-            return Err(Errno::XDEV.into());
+            return Err(RemovalCause::Outside);
         }
         let root = self.root.as_os_str().as_bytes().to_vec();
-        Ok(Location { root, above: above.to_vec(), name: file_name(name)?, is_directory: false })
+        Ok(Location { root, above: above.to_vec(), name: file_name(name)?, is_directory: self.is_directory })
     }
 }
 
 /// Splits a path at its last slash, after slashes at its end. The first part keeps a slash if it is
 /// the root directory.
 fn split_last(path: &[u8]) -> (&[u8], &[u8]) {
-    let without_slashes = |path: &[u8]| path.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
-    let path = if path.starts_with(b"/") && without_slashes(path) == 0 {
+    let path = if path.starts_with(b"/") && len_without_slashes(path) == 0 {
         b"/"
     } else {
-        &path[..without_slashes(path)]
+        &path[..len_without_slashes(path)]
     };
     match path.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => {
-            (&path[..without_slashes(&path[..slash]).max(usize::from(path[0] == b'/'))], &path[slash + 1..])
-        }
+        Some(slash) => (
+            &path[..len_without_slashes(&path[..slash]).max(usize::from(path[0] == b'/'))],
+            &path[slash + 1..],
+        ),
         None => (b"", path),
     }
+}
+
+/// Joins the names of a path, without those before the last that stand for the directory itself.
+fn names(path: &[u8]) -> Vec<u8> {
+    let (above, last) = split_last(path);
+    let above = above.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+    above.chain([last].into_iter().filter(|last| !last.is_empty())).collect::<Vec<_>>().join(&b'/')
+}
+
+/// Returns the length of a path up to the slashes at its end.
+fn len_without_slashes(path: &[u8]) -> usize {
+    path.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1)
 }
 
 fn file_name(name: &[u8]) -> Result<CString, RemovalCause> {
@@ -177,11 +243,19 @@ impl Location {
     /// Opens the directory with `O_PATH`.
     ///
     /// # Errors
-    /// As openat2(2): ELOOP for a symbolic link below the root, EXDEV for a path that leaves it.
-    pub(crate) fn open(&self) -> Result<OwnedFd, Errno> {
+    /// As openat2(2); [`RemovalCause::Link`] for a symbolic link below the root (ELOOP),
+    /// [`RemovalCause::Outside`] for a path that leaves it (EXDEV).
+    pub(crate) fn open(&self) -> Result<OwnedFd, RemovalCause> {
         let root = if self.root.is_empty() { b"." } else { &self.root[..] };
         let root = open_hops(CWD, root, ResolveFlags::empty())?;
-        if self.above.is_empty() { Ok(root) } else { open_hops(root.as_fd(), &self.above, BENEATH) }
+        if self.above.is_empty() {
+            return Ok(root);
+        }
+        open_hops(root.as_fd(), &self.above, BENEATH).map_err(|errno| match errno {
+            Errno::LOOP => RemovalCause::Link,
+            Errno::XDEV => RemovalCause::Outside,
+            errno => errno.into(),
+        })
     }
 }
 
@@ -254,9 +328,58 @@ mod tests {
             assert_eq!(Target::path(path).split(), Err(cause), "{path}");
         }
         for below in ["../a", "a/../b", "/a", "a//b/c", "./a"] {
-            assert_eq!(Target::below("r", below).split(), Err(Errno::XDEV.into()), "{below}");
+            assert_eq!(Target::below("r", below).split(), Err(RemovalCause::Outside), "{below}");
         }
         assert_eq!(Target::below("r", "a/..").split(), Err(RemovalCause::DotName));
+    }
+
+    #[test]
+    fn a_listed_path_is_below_the_working_directory_or_the_root_directory() {
+        for (path, expected) in [
+            ("a", ("", "", "a", false)),
+            ("./a//b/./c/", ("", "a/b", "c", true)),
+            ("/a", ("/", "", "a", false)),
+            ("//a/b/c", ("/", "a/b", "c", false)),
+        ] {
+            let target = Target::listed(path);
+            let Location { root, above, name, is_directory } = target.split().unwrap();
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            let found = (text(root), text(above), text(name.into_bytes()), is_directory);
+            let (root, above, name, is_directory) = expected;
+            assert_eq!(found, (root.into(), above.into(), name.into(), is_directory), "{path}");
+            assert_eq!(target.path_bytes(), path.as_bytes());
+        }
+        for (path, cause) in [
+            ("../a", RemovalCause::Outside),
+            ("a/../../b/c", RemovalCause::Outside),
+            ("/../a", RemovalCause::Outside),
+            ("a/..", RemovalCause::DotName),
+            ("a/.", RemovalCause::DotName),
+            (".", RemovalCause::DotName),
+            ("./", RemovalCause::DotName),
+            ("/", RemovalCause::RootDirectory),
+        ] {
+            assert_eq!(Target::listed(path).split(), Err(cause), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_listed_below_a_root_begins_with_it() {
+        let split =
+            |root: &str, path: &str| Target::listed_below(root, path).and_then(|target| target.split());
+        for (root, path, above) in
+            [("/srv", "/srv/a/b", "a"), ("..", "../a/b", "a"), ("/", "/a/b", "a"), ("r//", "r/b", "")]
+        {
+            let location = split(root, path).unwrap();
+            assert_eq!((&*location.root, &*location.above), (root.as_bytes(), above.as_bytes()), "{path}");
+        }
+        for (root, path) in
+            [("/srv", "/srv2/a"), ("/srv", "a"), ("r", "r"), ("r", "r/../a"), ("r", "./r/a"), ("", "/a")]
+        {
+            assert_eq!(split(root, path), Err(RemovalCause::Outside), "{root} {path}");
+        }
+        assert_eq!(split("r", "r/"), Err(RemovalCause::Outside));
+        assert_eq!(split("r", "r/./"), Err(RemovalCause::DotName));
     }
 
     #[test]

@@ -68,6 +68,11 @@ fn an_attacker_leads_nothing_out_of_the_tree() {
                 RemovalOptions { threads: Some(1 + round % 4), measure: round % 2 == 0, ..measured() };
             let targets = (0..8).map(|dir| Target::below(temp.path().join("tree"), format!("{dir}/sub")));
             run(targets, &options);
+            let listed = (0..64).map(|number| {
+                let path = temp.path().join(format!("tree/{}/sub/{}/file", number % 8, number / 8));
+                Target::listed(path.into_os_string().into_encoded_bytes())
+            });
+            run(listed, &options);
             run([Target::path(temp.path().join("tree"))], &options);
             stop.store(true, Ordering::Relaxed);
         });

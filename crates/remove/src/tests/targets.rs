@@ -68,9 +68,9 @@ fn a_path_below_a_root_leads_through_no_link() {
     let below = ["link/file", "inner/file", "../outside/file", "dir/../../outside/file"];
     let (summary, log) = run(below.map(|path| Target::below(&root, path)), &measured());
     assert_eq!((summary.failures, summary.files), (4, 0));
-    let errnos: Vec<_> = log.failed.lock().unwrap().iter().map(|failure| failure.cause.errno()).collect();
-    let (link, outside) = (Some(crate::Errno::LOOP), Some(crate::Errno::XDEV));
-    assert_eq!(errnos, [link, link, outside, outside]);
+    let causes: Vec<_> = log.failed.lock().unwrap().iter().map(|failure| failure.cause).collect();
+    let (link, outside) = (RemovalCause::Link, RemovalCause::Outside);
+    assert_eq!(causes, [link, link, outside, outside]);
     // The root itself may be named through a link.
     let (summary, _) = run([Target::below(root.join("link"), "file")], &measured());
     assert_eq!((summary.files, summary.failures), (1, 0));

@@ -76,7 +76,7 @@ fn admit(
 ) -> Result<(), RemovalCause> {
     let (dev, ino) = meta.id();
     let is_directory = meta.file_type() == FileType::Directory;
-    if !target.is_shown(meta.id(), meta.ctime) {
+    if !target.is_shown(meta) {
         Err(RemovalCause::Replaced)
     } else if location.is_directory && !is_directory {
         Err(Errno::NOTDIR.into())
