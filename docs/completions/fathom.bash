@@ -54,7 +54,7 @@ _fathom() {
             esac
             ;;
         list)
-            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --from= --prune= --hidden --no-hidden --ignore-vcs -L --dereference -0 --null -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
+            options='-t --type= -n --name= --regex= -s --size= --newer= --older= --min-depth= -d --max-depth= -x --one-file-system --from= --prune= --hidden --no-hidden --ignore-vcs -L --dereference -0 --null --ids -f --format= -j --json --order= -c --count --stats --progress --progress= --io= --threads= --help --version'
             case $flag in
                 -t|--type|--type=) compopt +o default 2>/dev/null; return ;;
                 -n|--name|--name=) compopt +o default 2>/dev/null; return ;;
@@ -171,9 +171,10 @@ _fathom() {
             esac
             ;;
         rm)
-            options='-r --recursive -R --from0= --trash --dry-run -f --force -v --verbose --log= --progress --progress= --io= --threads= --help --version'
+            options='-r --recursive -R --from0= --root= --ids --trash --dry-run -f --force -v --verbose --log= --progress --progress= --io= --threads= --help --version'
             case $flag in
                 --from0|--from0=) return ;;
+                --root|--root=) return ;;
                 --log|--log=) return ;;
                 --progress=) values='auto always never' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;

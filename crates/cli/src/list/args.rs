@@ -153,6 +153,7 @@ impl ListParser {
             ListOption::IgnoreVcs => self.ignores_vcs = true,
             ListOption::Dereference => self.dereference = true,
             ListOption::Null => self.terminator = 0,
+            ListOption::Ids => self.set_format(b"%D %i %C@ %p\\0")?,
             ListOption::Format => self.set_format(option.bytes())?,
             ListOption::Json => self.json = true,
             ListOption::Order => self.in_order = option.read(order)?,

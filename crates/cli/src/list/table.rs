@@ -24,6 +24,7 @@ pub(crate) enum ListOption {
     IgnoreVcs,
     Dereference,
     Null,
+    Ids,
     Format,
     Json,
     Order,
@@ -82,6 +83,8 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     ),
     both(ListOption::Dereference, b'L', "dereference", VISITED, "follow symbolic links"),
     both(ListOption::Null, b'0', "null", LOOKS, "end each line with a NUL byte, not a newline"),
+    long(ListOption::Ids, "ids", LOOKS, "before each path its device, inode number and time of change, for `fathom rm --ids`")
+        .more("The same as `--format '%D %i %C@ %p\\0'`."),
     both(ListOption::Format, b'f', "format", LOOKS, "print FORMAT for each entry, as `-printf` of find(1) does")
         .required("FORMAT", ValueKind::Text),
     both(ListOption::Json, b'j', "json", LOOKS, "one JSON object a line").more(

@@ -1,7 +1,7 @@
 //! The arguments of `fathom rm`: parses and checks the command line. Prints nothing.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_text::quote::Charset;
 use fathom_walk::Model;
@@ -15,14 +15,34 @@ use crate::shared::value::{self, ShowWhen};
 pub(crate) enum PathSource {
     /// The operands.
     Operands(Vec<PathBuf>),
-    /// A file; `-` is standard input.
-    From0(PathBuf),
+    /// A file of paths.
+    From0(PathList),
+}
+
+/// A file of paths, each ended by a NUL byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathList {
+    /// The file; `-` is standard input.
+    pub(crate) file: PathBuf,
+    /// The directory with which each path begins; `None` for any directory.
+    pub(crate) root: Option<PathBuf>,
+    /// Whether the inode that was listed stands before each path.
+    pub(crate) has_ids: bool,
+}
+
+impl PathList {
+    /// Returns whether standard input has the paths.
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.file == Path::new("-")
+    }
 }
 
 /// The arguments of a removal.
 #[derive(Debug)]
 pub(crate) struct RmArgs {
     pub(crate) paths: PathSource,
+    root: Option<PathBuf>,
+    has_ids: bool,
     pub(crate) recursive: bool,
     pub(crate) trash: bool,
     pub(crate) dry_run: bool,
@@ -39,6 +59,8 @@ pub(crate) struct RmArgs {
 pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<RmArgs, ArgsEnd> {
     let mut args = RmArgs {
         paths: PathSource::Operands(Vec::new()),
+        root: None,
+        has_ids: false,
         recursive: false,
         trash: false,
         dry_run: false,
@@ -57,7 +79,11 @@ impl RmArgs {
     fn apply(&mut self, key: RmOption, option: OptionValue) -> Result<(), Vec<u8>> {
         match key {
             RmOption::Recursive => self.recursive = true,
-            RmOption::From0 => self.paths = PathSource::From0(option.path()?),
+            RmOption::From0 => {
+                self.paths = PathSource::From0(PathList { file: option.path()?, ..PathList::default() });
+            }
+            RmOption::Root => self.root = Some(option.path()?),
+            RmOption::Ids => self.has_ids = true,
             RmOption::Trash => self.trash = true,
             RmOption::DryRun => self.dry_run = true,
             RmOption::Force => self.force = true,
@@ -71,12 +97,15 @@ impl RmArgs {
     }
 
     fn finish(mut self, operands: Vec<OsString>) -> Result<Self, Vec<u8>> {
-        match &self.paths {
+        match &mut self.paths {
             PathSource::From0(_) if !operands.is_empty() => {
                 return Err(b"a PATH cannot be combined with --from0".to_vec());
             }
-            PathSource::From0(_) => {}
+            PathSource::From0(list) => (list.root, list.has_ids) = (self.root.take(), self.has_ids),
             PathSource::Operands(_) => {
+                if self.root.is_some() || self.has_ids {
+                    return Err(b"--root and --ids go with --from0".to_vec());
+                }
                 if operands.is_empty() && !self.force {
                     return Err(b"missing operand".to_vec());
                 }

@@ -9,7 +9,7 @@ pub(crate) mod table;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use fathom_remove::{
@@ -18,8 +18,9 @@ use fathom_remove::{
 };
 use fathom_text::quote::{Charset, quoteaf};
 
-use self::args::{PathSource, RmArgs};
-use self::paths::{Paths, PathsError, file_bytes};
+use self::args::{PathList, PathSource, RmArgs};
+use self::paths::{ListedTarget, Paths, PathsError, file_bytes};
+use self::question::Confirmation;
 use self::report::{EventWords, RmReport, cause};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::interrupt::TerminationSignals;
@@ -57,14 +58,23 @@ fn run(mut args: RmArgs, charset: Charset) -> u8 {
     };
     let list_failure = RefCell::new(None);
     let source = std::mem::replace(&mut args.paths, PathSource::Operands(Vec::new()));
-    let file = if let PathSource::From0(path) = &source { path.clone() } else { PathBuf::new() };
+    let list = if let PathSource::From0(list) = &source { list.clone() } else { PathList::default() };
+    let file = list.file.clone();
+    let confirmation = match Confirmation::of(&args, &list) {
+        Ok(confirmation) => confirmation,
+        Err(message) => {
+            output::print_error(NAME, &message);
+            return MISUSED;
+        }
+    };
     let paths = match Paths::open(source, &list_failure) {
         Ok(paths) => paths,
         Err(error) => return refused(&file, &error),
     };
     let report = Arc::new(RmReport::new(charset, words_of(&args), log, signals.stop.clone()));
     let options = options(&args, &signals, charset);
-    let ended = removed(&args, &options, &signals, paths, &report);
+    let paths = paths.filter_map(|target| known(target, &report));
+    let ended = removed(&args, &options, &signals, (Box::new(paths), confirmation), &report);
     if let Some(failure) = list_failure.take() {
         report.fail(&list_message(&failure, &file, charset));
     }
@@ -83,7 +93,7 @@ fn removed(
     args: &RmArgs,
     options: &RemovalOptions,
     signals: &TerminationSignals,
-    paths: Paths<'_>,
+    (paths, confirmation): (Box<dyn Iterator<Item = Target> + '_>, Option<Confirmation>),
     report: &Arc<RmReport>,
 ) -> Result<Option<RemovalSummary>, fathom_walk::Error> {
     let meter = ProgressMeter::new(args.progress);
@@ -92,20 +102,27 @@ fn removed(
         meter.clear();
         ended
     };
-    let asks = !args.force && !args.dry_run && !args.trash && std::io::stdin().is_terminal();
-    if !asks {
+    let Some(mut confirmation) = confirmation else {
         signals.register();
-        return run(Box::new(paths), options, report.clone()).map(Some);
-    }
+        return run(paths, options, report.clone()).map(Some);
+    };
     let targets: Vec<_> = paths.filter_map(|target| as_shown(target, report)).collect();
     let count = RemovalOptions { action: RemovalAction::DryRun, ..options.clone() };
     let plan = run(Box::new(targets.iter().cloned()), &count, Arc::new(()))?;
-    if plan.files + plan.directories > 0 && !question::is_confirmed(&plan) {
+    if plan.files + plan.directories > 0 && !confirmation.is_given(&plan) {
         return Ok(None);
     }
     // Until now, a signal has ended the process, also while it waited for the answer.
     signals.register();
     run(Box::new(targets.into_iter()), options, report.clone()).map(Some)
+}
+
+/// Returns the target of a list. A path that is none is reported.
+fn known(target: ListedTarget, report: &RmReport) -> Option<Target> {
+    let failed = |(path, cause)| {
+        report.failed(&RemovalFailure { path, operation: RemovalOperation::Remove, cause });
+    };
+    target.map_err(failed).ok()
 }
 
 /// Adds the inode that is there now, so that only that one is removed after the question. A target
@@ -172,5 +189,11 @@ fn list_message(failure: &PathsError, file: &Path, charset: Charset) -> Vec<u8> 
         PathsError::Read(error) => [b"cannot read ", &name[..], b": ", &cause(error)].concat(),
         PathsError::Empty => [&name[..], b" has a path of zero length, which ends the list"].concat(),
         PathsError::TooLong => [&name[..], b" has a path of more than 16 MiB, which ends the list"].concat(),
+        PathsError::NoId => [
+            &name[..],
+            b" has a path without device, inode number and time before it, which ends the list: they are as \
+              `fathom list --ids` writes them",
+        ]
+        .concat(),
     }
 }

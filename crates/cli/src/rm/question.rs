@@ -1,19 +1,58 @@
 //! The question before a removal, on a terminal, and the words for sums.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+
 use fathom_remove::RemovalSummary;
 use fathom_text::human::BlockSize;
 
 use super::NAME;
+use super::args::{PathList, RmArgs};
 use crate::shared::output::write_stderr;
 
-/// Asks whether to remove what a dry run has counted. To confirm the removal of directories, the
-/// number of files must be typed.
-pub(crate) fn is_confirmed(plan: &RemovalSummary) -> bool {
-    write_stderr(question(plan).as_bytes());
-    let mut answer = String::new();
-    // An answer that cannot be read is no.
-    let _ = std::io::stdin().read_line(&mut answer);
-    is_yes(plan, answer.trim())
+/// Where the question is asked.
+#[derive(Debug)]
+pub(crate) enum Confirmation {
+    /// On standard error; the answer is a line of standard input.
+    StandardInput,
+    /// On the terminal of the session: standard input is the list of paths.
+    Terminal(File),
+}
+
+impl Confirmation {
+    /// Returns where it is asked before a removal; `None` if it is not, because the arguments say
+    /// so or because standard input is no terminal.
+    ///
+    /// # Errors
+    /// A message if standard input is the list, and there is no terminal.
+    pub(crate) fn of(args: &RmArgs, list: &PathList) -> Result<Option<Self>, Vec<u8>> {
+        if args.force || args.dry_run || args.trash {
+            return Ok(None);
+        }
+        if !list.is_standard_input() {
+            return Ok(std::io::stdin().is_terminal().then_some(Self::StandardInput));
+        }
+        let terminal = File::options().read(true).write(true).open("/dev/tty");
+        let message = b"standard input is the list, and there is no terminal to ask on: -f asks nothing";
+        terminal.map(|terminal| Some(Self::Terminal(terminal))).map_err(|_| message.to_vec())
+    }
+
+    /// Asks whether to remove what a dry run has counted. To confirm the removal of directories,
+    /// the number of files must be typed.
+    pub(crate) fn is_given(&mut self, plan: &RemovalSummary) -> bool {
+        let (question, mut answer) = (question(plan), String::new());
+        // An answer that cannot be read is no.
+        let _ = match self {
+            Self::StandardInput => {
+                write_stderr(question.as_bytes());
+                std::io::stdin().read_line(&mut answer)
+            }
+            Self::Terminal(terminal) => terminal
+                .write_all(question.as_bytes())
+                .and_then(|()| BufReader::new(&*terminal).read_line(&mut answer)),
+        };
+        is_yes(plan, answer.trim())
+    }
 }
 
 fn question(plan: &RemovalSummary) -> String {

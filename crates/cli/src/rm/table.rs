@@ -10,6 +10,8 @@ use crate::shared::value::WHEN_WORDS;
 pub(crate) enum RmOption {
     Recursive,
     From0,
+    Root,
+    Ids,
     Trash,
     DryRun,
     Force,
@@ -31,7 +33,19 @@ pub(crate) const FLAGS: &[Flag<RmOption>] = &[
     short(RmOption::Recursive, b'R', REMOVED, "the same as -r"),
     long(RmOption::From0, "from0", REMOVED, "remove the paths in FILE, each ended by a NUL byte; `-` is standard input")
         .required("FILE", ValueKind::File)
-        .more("As `fathom list -0` and `find -print0` write them. It cannot be combined with a PATH."),
+        .more(
+            "As `fathom list -0` and `find -print0` write them. They are below the working directory or, if they begin \
+             with a slash, below `/`, and no symbolic link is followed in them: since they were listed, others may have \
+             put one there. It cannot be combined with a PATH.",
+        ),
+    long(RmOption::Root, "root", REMOVED, "with --from0: only paths that begin with DIR, as `fathom list DIR` prints them")
+        .required("DIR", ValueKind::File)
+        .more("DIR itself may be, or lead through, a symbolic link. Behind it none is followed."),
+    long(RmOption::Ids, "ids", REMOVED, "with --from0: before each path stand its device, inode number and time of change")
+        .more(
+            "As `fathom list --ids` and `find -printf '%D %i %C@ %p\\0'` write them. What has another inode by then, or \
+             is a file that has been changed, stays.",
+        ),
     long(RmOption::Trash, "trash", REMOVED, "move each PATH to the trash instead").more(
         "To the user's trash if that is on the same file system, otherwise to the trash at the top of the mount. \
          Nothing is ever copied: without a trash on its file system, a PATH stays where it is.",
@@ -59,7 +73,8 @@ pub(crate) const RM: Command<RmOption> = Command {
         "Removes each PATH; a directory only with `-r`. Many directories are emptied at once, with as many threads as \
          the storage can use.",
         "On a terminal, it first says how many files there are, how many bytes they take and how many the file system \
-         gets back, and asks. To confirm the removal of directories, the number of files must be typed.",
+         gets back, and asks. To confirm the removal of directories, the number of files must be typed. If standard \
+         input is the list, it asks on the terminal, and without one requires `-f`.",
     ],
     sections: &[REMOVED, SHOWN, ENGINE, ABOUT],
     flags: FLAGS,
@@ -68,7 +83,10 @@ pub(crate) const RM: Command<RmOption> = Command {
     examples: &[
         ("fathom rm -r --dry-run projects", "how much it is, and how much would be free"),
         ("fathom rm -rf -v src", "a tree, without a question"),
-        ("fathom list -n '*.log' -0 . | fathom rm -v --from0 -", "all logs"),
+        (
+            "fathom list -n '*.log' --ids . | fathom rm -fv --ids --from0 -",
+            "all logs, as they were when they were listed",
+        ),
     ],
     see_also: &["fathom", "fathom-list", "rm"],
 };

@@ -3,7 +3,7 @@
 
 mod ends;
 mod session;
-mod tmux;
+pub(crate) mod tmux;
 
 use std::process::Stdio;
 

@@ -1,5 +1,6 @@
 //! `fathom rm`: messages, exit statuses, lists of paths, dry runs and the log, as a user sees them.
 
+mod listed;
 mod mounts;
 mod question;
 mod signals;
@@ -145,6 +146,8 @@ fn a_wrong_command_line_removes_nothing() {
     for (words, message) in [
         (&[][..], "missing operand"),
         (&["--from0", "list", "file"], "a PATH cannot be combined with --from0"),
+        (&["--ids", "file"], "--root and --ids go with --from0"),
+        (&["--root=d", "file"], "--root and --ids go with --from0"),
         (&["file", ""], "invalid zero-length file name"),
         (&["--log=", "file"], "invalid zero-length file name"),
     ] {
@@ -203,7 +206,8 @@ fn a_list_of_paths_may_hold_any_bytes() {
         }
         let list = [&names.join(&0)[..], b"\0./d/*"].concat();
         tree.holding("../list", &list);
-        let ended = run_with_input(&tree, &["--from0", source], if source == "-" { &list } else { b"" });
+        let ended =
+            run_with_input(&tree, &["-f", "--from0", source], if source == "-" { &list } else { b"" });
         assert_eq!(ended, (0, String::new(), String::new()));
         assert_eq!(fs::read_dir(tree.path()).unwrap().count(), 2, "kept and d");
         assert_eq!(fs::read_dir(tree.at("d")).unwrap().count(), 5);
@@ -214,9 +218,9 @@ fn a_list_of_paths_may_hold_any_bytes() {
 fn a_list_with_an_empty_path_ends_there() {
     let tree = Tree::parse("a, b");
     let message = "fathom rm: '-' has a path of zero length, which ends the list\n";
-    assert_eq!(run_with_input(&tree, &["--from0=-"], b"a\0\0b\0"), (1, String::new(), message.into()));
+    assert_eq!(run_with_input(&tree, &["-f", "--from0=-"], b"a\0\0b\0"), (1, String::new(), message.into()));
     assert_eq!(left(&tree), "b");
-    assert_eq!(run_with_input(&tree, &["--from0=-"], b""), (0, String::new(), String::new()));
+    assert_eq!(run_with_input(&tree, &["-f", "--from0=-"], b""), (0, String::new(), String::new()));
 }
 
 #[test]
@@ -226,7 +230,7 @@ fn the_log_has_an_object_for_each_entry_and_grows() {
     let ino = |name: &str| fs::symlink_metadata(tree.at(name)).unwrap().ino();
     let inodes = ["d/f", "d/l", "d", "file"].map(ino);
     assert_eq!(run(&tree, &["-r", "--log", "log", "d", "no"]).0, 1);
-    let list = run_with_input(&tree, &["--log", "log", "--from0=-"], b"file\0\xff\0");
+    let list = run_with_input(&tree, &["-f", "--log", "log", "--from0=-"], b"file\0\xff\0");
     assert_eq!(list, (0, String::new(), String::new()));
     let text = fs::read_to_string(tree.at("log")).unwrap();
     let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
