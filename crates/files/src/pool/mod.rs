@@ -210,8 +210,8 @@ impl ThreadPool {
     }
 
     /// Runs `call`, which waits for `on`, on a pool thread, queued as a job of `client`. Returns
-    /// its result. Dropping the future does not cancel the call. Clients with queued jobs take
-    /// turns.
+    /// its result. If the future is dropped before a thread takes the call, the call is dropped in
+    /// its turn; a call under way goes on. Clients with queued jobs take turns.
     ///
     /// # Errors
     /// [`CallError::QueueFull`], and [`CallError::Panicked`] after `on_panic` has returned.
@@ -223,6 +223,10 @@ impl ThreadPool {
     ) -> Result<T, CallError> {
         let (tell, told) = oneshot::channel();
         let run = Box::new(move |on_panic: &PanicHandler| {
+            // The future has been dropped.
+            if tell.is_closed() {
+                return;
+            }
             let result = on_panic.catch(|| {
                 point("pool-call");
                 call()
@@ -491,6 +495,26 @@ mod tests {
         assert_eq!(pool.load(), PoolLoad { queued: 3, threads: 2 });
         drop((held, list));
         assert_eq!(listed.iter().count(), 3);
+    }
+
+    #[test]
+    fn a_call_that_nobody_waits_for_is_dropped_in_its_turn() {
+        let (pool, (list, listed)) = (pool(1, 1, 100), mpsc::channel());
+        let held = hold(&pool, 0, DISK);
+        let [dropped, kept] = [1, 2].map(|word| {
+            let (pool, list) = (pool.clone(), list.clone());
+            Box::pin(async move { pool.run(word, DISK, move || list.send(word).unwrap()).await })
+        });
+        // Polled once, both wait.
+        let mut both = [Some(dropped), Some(kept)];
+        both.iter_mut().flatten().for_each(|call| assert!(call.now_or_never().is_none()));
+        assert_eq!(pool.load().queued, 2);
+        both[0] = None;
+        drop((held, list));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(both[1].take().unwrap()), Ok(()));
+        drop(both);
+        assert_eq!(listed.iter().collect::<Vec<_>>(), [2]);
     }
 
     #[test]
