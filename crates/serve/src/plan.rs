@@ -30,6 +30,9 @@ use crate::types::MediaTypes;
 /// The default burst in seconds of the request rate: a page and its resources may be requested at
 /// once.
 const BURST_S: f64 = 10.0;
+/// How long a client that sends no more may wait for an answer, or for more of it: perhaps it only
+/// has nothing more to ask.
+const GONE: Duration = Duration::from_secs(2);
 
 /// The compiled configuration.
 #[derive(Debug)]
@@ -107,6 +110,7 @@ impl Plan {
                 idle: ms(config.limits.idle_timeout_ms),
                 write: ms(config.limits.write_timeout_ms),
                 stall: ms(config.limits.write_timeout_ms),
+                gone: GONE,
             },
             health: config.health.clone(),
             metrics: config.metrics.clone(),

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -118,6 +118,35 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     let failed = || Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO);
     if result == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(failed()) }
+}
+
+/// Returns for each socket, given by its number, whether its peer has ended the connection: it has
+/// shut down its sending side or reset the connection (POLLRDHUP, poll(2)). This waits for nothing.
+/// A number that is no open descriptor counts as ended.
+///
+/// # Errors
+/// As poll(2): EINVAL for more numbers than the process may have descriptors.
+///
+/// ```
+/// use std::os::fd::AsRawFd;
+/// use std::os::unix::net::UnixStream;
+/// use fathom_io::sys::peers_ended;
+///
+/// let (first, second) = UnixStream::pair()?;
+/// assert_eq!(peers_ended(&[first.as_raw_fd()])?, [false]);
+/// second.shutdown(std::net::Shutdown::Write)?;
+/// assert_eq!(peers_ended(&[first.as_raw_fd(), second.as_raw_fd()])?, [true, false]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+pub fn peers_ended(sockets: &[RawFd]) -> Result<Vec<bool>, Errno> {
+    let poll = |&fd| libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
+    let mut polled: Vec<_> = sockets.iter().map(poll).collect();
+    // SAFETY: the call writes as many elements as the vector has, and it lives until it returns. A
+    // number that is no descriptor is reported and not used.
+    let result = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0) };
+    let failed = || Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO);
+    if result < 0 { Err(failed()) } else { Ok(polled.iter().map(|socket| socket.revents != 0).collect()) }
 }
 
 /// Returns the SELinux security context of `name` in `at`. `None` if it has none.

@@ -42,7 +42,7 @@ pub use child::MigrationCounter;
 pub use child::{ChildUsage, wait_for_child};
 pub use file::{open_file, read_file, security_context};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-pub use file::{send_file, unacknowledged};
+pub use file::{peers_ended, send_file, unacknowledged};
 pub use inherited::inherited;
 pub use linux::{
     Dir, enter, is_cached_local, open_dir, open_path, read_names, read_some_names, seek, stat, stat_dir,

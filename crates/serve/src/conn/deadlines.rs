@@ -1,16 +1,20 @@
 //! The phase of each connection and the time it began, so that a periodic sweep over all
-//! connections finds those past their deadlines, and no request sets a timer.
+//! connections finds those past their deadlines, and no request sets a timer. The sweep also asks
+//! the kernel for the connections of HTTP/1.1 whose client has gone while it waits for an answer:
+//! nothing reads from them until then.
 //!
 //! Owns: the phases, their deadlines, and the command that a connection is to follow. Does not own:
 //! the sweep interval ([`crate::worker`]), reading and writing.
 
 use std::cell::{Cell, RefCell};
+use std::os::fd::RawFd;
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 use std::time::{Duration, SystemTime};
 
 use fathom_io::Clock;
 use fathom_io::clock::CoarseInstant;
+use fathom_io::sys::peers_ended;
 
 use super::stall::StreamStall;
 
@@ -47,6 +51,9 @@ pub(crate) struct Timeouts {
     /// The longest time that a stream of HTTP/2 or HTTP/3 may wait for flow control without
     /// progress.
     pub(crate) stall: Duration,
+    /// The longest time without progress of a response whose client sends no more. Such a client
+    /// may still be reading, or may be gone.
+    pub(crate) gone: Duration,
 }
 
 /// The state of one connection: phase, requests under way, pending command.
@@ -69,6 +76,12 @@ pub(crate) struct ConnectionState {
     has_body: Cell<bool>,
     /// Whether the connection has ended, although tasks of its streams may be left.
     has_ended: Cell<bool>,
+    /// The number of the socket, while it is open.
+    socket: Cell<Option<RawFd>>,
+    /// Whether the client has taken bytes since the last sweep.
+    has_sent: Cell<bool>,
+    /// The time of the last sweep that has found `has_sent`.
+    sent: Cell<CoarseInstant>,
     /// The stall clocks of the streams that have waited for flow control.
     stalls: RefCell<Vec<Weak<StreamStall>>>,
     waker: RefCell<Option<Waker>>,
@@ -78,9 +91,10 @@ impl ConnectionState {
     /// Creates the state of a connection that was just accepted. The deadline for headers applies
     /// until the first request.
     pub(crate) fn new(clock: Clock) -> Rc<Self> {
+        let since = clock.coarse_now();
         Rc::new(Self {
             phase: Cell::new(ConnectionPhase::Headers),
-            since: Cell::new(clock.coarse_now()),
+            since: Cell::new(since),
             clock,
             blocked: Cell::new(None),
             requests: Cell::new(0),
@@ -89,6 +103,9 @@ impl ConnectionState {
             is_multiplexed: Cell::new(false),
             has_body: Cell::new(false),
             has_ended: Cell::new(false),
+            socket: Cell::new(None),
+            has_sent: Cell::new(false),
+            sent: Cell::new(since),
             stalls: RefCell::default(),
             waker: RefCell::new(None),
         })
@@ -97,6 +114,11 @@ impl ConnectionState {
     /// Returns the time of day now.
     pub(super) fn wall_now(&self) -> SystemTime {
         self.clock.wall_now()
+    }
+
+    /// Records the number of the socket; `None` before it is closed.
+    pub(super) fn set_socket(&self, socket: Option<RawFd>) {
+        self.socket.set(socket);
     }
 
     /// Records that bytes have arrived.
@@ -144,6 +166,7 @@ impl ConnectionState {
 
     /// Records that the client has taken bytes.
     pub(crate) fn record_sent(&self) {
+        self.has_sent.set(true);
         // The bytes may be the end of a response whose request has ended. The idle time begins when
         // the client has taken them.
         if self.blocked.take().is_some() && self.phase.get() == ConnectionPhase::Idle {
@@ -226,6 +249,20 @@ impl ConnectionState {
         };
         waiting || self.blocked.get().is_some_and(|since| over(since, timeouts.write))
     }
+
+    /// Returns the socket if the client has waited for `limit` for the answer to a request, or for
+    /// more of it, without taking any. A connection of HTTP/2 or HTTP/3 reads all the time, and
+    /// sees the end of its client by itself.
+    fn quiet_socket(&self, limit: Duration, now: CoarseInstant) -> Option<RawFd> {
+        if self.has_sent.take() {
+            self.sent.set(now);
+        }
+        let waits = self.phase.get() == ConnectionPhase::Responding
+            && !self.is_multiplexed.get()
+            && self.blocked.get().is_none()
+            && [self.since.get(), self.sent.get()].into_iter().all(|since| now.is_over(since, limit));
+        self.socket.get().filter(|_| waits)
+    }
 }
 
 /// A request under way, counted until this guard is dropped.
@@ -258,8 +295,10 @@ impl ConnectionTable {
     /// to park, at `now`. Expires stalled streams. Returns the number of connections commanded to
     /// park.
     pub(crate) fn sweep(&self, timeouts: &Timeouts, idle: Duration, now: CoarseInstant) -> usize {
-        let mut parked = 0;
+        let (mut parked, mut quiet) = (0, Vec::new());
         self.each(|state| {
+            let socket = state.quiet_socket(timeouts.gone, now);
+            quiet.extend(socket.map(|socket| (socket, Rc::clone(state))));
             let look = |stall: &Weak<StreamStall>| {
                 stall.upgrade().map(|stall| stall.expire(stall.limit(timeouts), now)).is_some()
             };
@@ -271,6 +310,7 @@ impl ConnectionTable {
                 parked += 1;
             }
         });
+        close_ended(&quiet);
         parked
     }
 
@@ -286,9 +326,21 @@ impl ConnectionTable {
         self.each(|state| state.send_command(command));
     }
 
-    fn each(&self, mut visit: impl FnMut(&ConnectionState)) {
+    fn each(&self, mut visit: impl FnMut(&Rc<ConnectionState>)) {
         self.0.borrow_mut().retain(|state| state.upgrade().map(|state| visit(&state)).is_some());
     }
+}
+
+/// Commands the connections whose clients have ended them to close.
+fn close_ended(quiet: &[(RawFd, Rc<ConnectionState>)]) {
+    if quiet.is_empty() {
+        return;
+    }
+    let sockets: Vec<_> = quiet.iter().map(|(socket, _)| *socket).collect();
+    // Without an answer of the kernel, the connections stay.
+    let ended = peers_ended(&sockets).unwrap_or_default();
+    let ended = quiet.iter().zip(ended).filter(|(_, has_ended)| *has_ended);
+    ended.for_each(|((_, state), _)| state.send_command(ConnectionCommand::Close));
 }
 
 /// A connection in the table, open until this entry is dropped.
@@ -303,6 +355,8 @@ impl Drop for ConnectionEntry {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     const TIMEOUTS: Timeouts = Timeouts {
@@ -310,6 +364,7 @@ mod tests {
         idle: Duration::from_secs(60),
         write: Duration::from_secs(30),
         stall: Duration::from_secs(30),
+        gone: Duration::from_secs(2),
     };
 
     fn overdue_after(state: &ConnectionState, seconds: u64) -> bool {
@@ -341,6 +396,29 @@ mod tests {
         assert!(!overdue_after(&state, 29) && overdue_after(&state, 31));
         state.record_sent();
         assert!(!overdue_after(&state, 31));
+    }
+
+    #[test]
+    fn a_client_that_sends_no_more_is_given_up_when_its_answer_makes_no_progress() {
+        let (table, state) = (ConnectionTable::default(), ConnectionState::new(Clock::held()));
+        let _open = table.add(&state);
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        state.set_socket(Some(ours.as_raw_fd()));
+        let request = state.begin_request();
+        let sweep = |seconds| {
+            state.clock.advance(Duration::from_secs(seconds));
+            table.sweep(&TIMEOUTS, Duration::MAX, state.clock.coarse_now());
+            state.command(Waker::noop())
+        };
+        assert_eq!(sweep(1000), ConnectionCommand::Serve, "it is still there");
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        state.record_sent();
+        assert_eq!([sweep(1), sweep(1)], [ConnectionCommand::Serve; 2], "it may be reading");
+        state.set_socket(None);
+        assert_eq!(sweep(1), ConnectionCommand::Serve, "the socket is closed");
+        state.set_socket(Some(ours.as_raw_fd()));
+        assert_eq!(sweep(0), ConnectionCommand::Close);
+        drop(request);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -102,6 +102,13 @@ impl Socket {
         }
     }
 
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Tcp(stream) => stream.as_raw_fd(),
+            Self::Unix(stream) => stream.as_raw_fd(),
+        }
+    }
+
     /// Waits until the socket is readable. tokio's own future for that takes 480 bytes of each idle
     /// connection.
     fn readable(&self) -> impl Future<Output = io::Result<()>> {
@@ -153,6 +160,7 @@ pub(crate) struct Transport {
 
 impl Transport {
     pub(crate) fn new(socket: Socket, sendfile_queue: SendfileQueue, state: Rc<ConnectionState>) -> Self {
+        state.set_socket(Some(socket.as_raw_fd()));
         Self { socket, sendfile_queue, state, read_ahead: Bytes::new() }
     }
 
@@ -318,6 +326,12 @@ fn send_segment(socket: BorrowedFd<'_>, segment: &SendfileSegment) -> io::Result
     match send_file(socket, segment.from.fd()?, segment.offset, segment.bytes)? {
         0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter")),
         sent => Ok(sent),
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        self.state.set_socket(None);
     }
 }
 

@@ -253,6 +253,7 @@ impl Worker {
         }
         if self.is_draining.get() {
             timeouts.idle = timeouts.idle.min(DRAIN_IDLE_TIMEOUT);
+            timeouts.gone = Duration::ZERO;
         }
         timeouts
     }
