@@ -273,6 +273,8 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-listing-bytes -
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-archives -x -d 'archives that are sent at once; requests for more get 503'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-rate -x -d 'requests a second of an address, or of a /64 of IPv6; with more, 429'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-burst -x -d 'requests that it may make at once; otherwise those of 10 seconds'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-password-checks -x -d 'password checks that wait or run; with more, 503, and with an eighth from an address, 429'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-wrong-passwords -x -d 'wrong passwords of an address a minute; with more, 429; 0 for any number'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l max-buffers -x -d 'memory for responses that wait for their clients; otherwise 256M'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l header-timeout -x -d 'time for a request\'s headers, and for the TLS handshake'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l idle-timeout -x -d 'time from a response to the next request'

@@ -153,6 +153,12 @@ pub struct Limits {
     /// The most requests from one address at once after a pause; by default the requests of ten
     /// seconds.
     pub burst: Option<u32>,
+    /// The most password checks that wait or run, beyond which a request is answered 503. An
+    /// address may have an eighth of them, beyond which it is answered 429.
+    pub password_checks: usize,
+    /// The most wrong passwords from one address, or from one IPv6 /64, at once and in a minute; 0
+    /// for no limit. Beyond it, requests with a password are answered 429 without a check.
+    pub wrong_passwords_per_min: u32,
     /// The most concurrent requests on a connection of HTTP/2 or HTTP/3.
     pub streams: u32,
     /// The most memory of listings and archives in all workers, in bytes. A request beyond it is
@@ -190,6 +196,8 @@ impl Default for Limits {
             ranges: 16,
             requests_per_s: 0.0,
             burst: None,
+            password_checks: 64,
+            wrong_passwords_per_min: 10,
             streams: 128,
             listing_bytes: 64 << 20,
             archives: 4,

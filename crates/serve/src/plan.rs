@@ -13,7 +13,7 @@ use http::StatusCode;
 
 use crate::answer::CleanUrls;
 use crate::archive::ArchiveFormat;
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, CheckLimits};
 use crate::config::{self, Config, Limits};
 use crate::conn::deadlines::Timeouts;
 use crate::error::{Error, Op};
@@ -43,6 +43,7 @@ pub(crate) struct Plan {
     pub(crate) limits: Limits,
     /// The request rate that the clients of one address share; `None` for no limit.
     pub(crate) rate: Option<RequestRate>,
+    pub(crate) password_checks: CheckLimits,
     pub(crate) deadlines: Timeouts,
     pub(crate) health: Option<String>,
     pub(crate) metrics: Option<String>,
@@ -105,6 +106,7 @@ impl Plan {
             hosts: HostTable::new(&config.host)?,
             limits: config.limits.clone(),
             rate: rate(&config.limits),
+            password_checks: password_checks(&config.limits),
             deadlines: Timeouts {
                 headers: ms(config.limits.header_timeout_ms),
                 idle: ms(config.limits.idle_timeout_ms),
@@ -260,6 +262,11 @@ impl SitePlan {
 fn rate(limits: &Limits) -> Option<RequestRate> {
     let burst = (limits.requests_per_s * BURST_S).ceil().clamp(1.0, f64::from(u32::MAX));
     RequestRate::new(limits.requests_per_s, limits.burst.unwrap_or(burst as u32))
+}
+
+fn password_checks(limits: &Limits) -> CheckLimits {
+    let most = limits.wrong_passwords_per_min;
+    CheckLimits { checks: limits.password_checks, wrong: RequestRate::new(f64::from(most) / 60.0, most) }
 }
 
 fn clean(site: &config::SiteConfig) -> CleanUrls {

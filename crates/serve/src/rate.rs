@@ -1,5 +1,5 @@
-//! Rate limiting: a token bucket for each client address, in a table of bounded size that the
-//! workers share.
+//! Rate limiting of requests and of wrong passwords: a token bucket for each client address, in a
+//! table of bounded size that the workers share.
 //!
 //! The bucket is the generic cell rate algorithm (ITU-T I.371, annex A): it stores only the time at
 //! which the bucket is full again. Does not own: the client's address, and the response to a
@@ -34,6 +34,12 @@ impl RequestRate {
             Duration::try_from_secs_f64(per_s.recip()).ok().filter(|interval| !interval.is_zero())?;
         Some(Self { interval, tolerance: interval.saturating_mul(burst.saturating_sub(1)) })
     }
+
+    /// Returns how much too early a request is while the bucket is full again at `due`.
+    fn admit(self, due: Instant, now: Instant) -> Result<(), Duration> {
+        let early = (due - now).checked_sub(self.tolerance).filter(|early| !early.is_zero());
+        early.map_or(Ok(()), Err)
+    }
 }
 
 /// The table of buckets: by client, the time at which its bucket is full again.
@@ -48,17 +54,22 @@ impl RateLimiter {
         Self { hasher: RandomState::new(), shards: Default::default() }
     }
 
+    /// Returns the time that the client has to wait until a request is not too early.
+    pub(crate) fn look(&self, address: IpAddr, rate: RequestRate, now: Instant) -> Result<(), Duration> {
+        let client = client(address);
+        let Some(shard) = self.shard(client) else { return Ok(()) };
+        let full = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        rate.admit(due(&full, client, now), now)
+    }
+
     /// Counts a request from `address`. Returns the time that the client has to wait if the request
     /// is too early; such a request is not counted.
     pub(crate) fn take(&self, address: IpAddr, rate: RequestRate, now: Instant) -> Result<(), Duration> {
         let client = client(address);
-        let shard = usize::try_from(self.hasher.hash_one(client)).unwrap_or(0) % SHARDS;
-        let Some(shard) = self.shards.get(shard) else { return Ok(()) };
+        let Some(shard) = self.shard(client) else { return Ok(()) };
         let mut full = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = full.get(&client).copied().filter(|due| *due > now).unwrap_or(now);
-        if let Some(early) = (due - now).checked_sub(rate.tolerance).filter(|early| !early.is_zero()) {
-            return Err(early);
-        }
+        let due = due(&full, client, now);
+        rate.admit(due, now)?;
         if full.len() >= SHARD_CLIENTS && !full.contains_key(&client) {
             full.retain(|_, due| *due > now);
         }
@@ -70,6 +81,15 @@ impl RateLimiter {
         full.insert(client, due + rate.interval);
         Ok(())
     }
+
+    fn shard(&self, client: IpAddr) -> Option<&Mutex<HashMap<IpAddr, Instant>>> {
+        self.shards.get(usize::try_from(self.hasher.hash_one(client)).unwrap_or(0) % SHARDS)
+    }
+}
+
+/// Returns the time at which the bucket of `client` is full again, `now` if it is full.
+fn due(full: &HashMap<IpAddr, Instant>, client: IpAddr, now: Instant) -> Instant {
+    full.get(&client).copied().filter(|due| *due > now).unwrap_or(now)
 }
 
 /// Returns the address that identifies a client: for IPv6 the /64 network, which one customer has

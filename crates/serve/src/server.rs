@@ -20,6 +20,7 @@ use fathom_io::{Clock, Model, Use};
 use tokio::sync::watch;
 
 use crate::answer::ListingCache;
+use crate::auth::PasswordChecks;
 use crate::budget::Budget;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
@@ -73,6 +74,7 @@ pub(crate) struct SharedState {
     pub(crate) errors: ErrorReporter,
     pub(crate) panics: PanicReporter,
     pub(crate) buckets: RateLimiter,
+    pub(crate) password_checks: PasswordChecks,
     /// The unsent response bytes in memory, of all connections.
     pub(crate) send_budget: Arc<SendBudget>,
     /// Whether requests were under way when the drain deadline passed.
@@ -253,6 +255,7 @@ impl Server {
             errors,
             panics,
             buckets: RateLimiter::new(),
+            password_checks: PasswordChecks::new(),
             send_budget: Arc::new(SendBudget::new(config.limits.buffer_bytes)),
             has_cut_requests: AtomicBool::new(false),
             hasher: RandomState::new(),

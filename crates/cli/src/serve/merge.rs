@@ -240,6 +240,8 @@ impl ConfigBuilder {
             ServeOption::MaxBurst => {
                 limits.burst = Some(given.number::<NonZeroU32>("a number, at least 1")?.get())
             }
+            ServeOption::MaxPasswordChecks => limits.password_checks = given.number("a number")?,
+            ServeOption::MaxWrongPasswords => limits.wrong_passwords_per_min = given.number("a number")?,
             ServeOption::MaxBuffers => limits.buffer_bytes = given.size()?,
             ServeOption::HeaderTimeout => limits.header_timeout_ms = given.time()?,
             ServeOption::IdleTimeout => limits.idle_timeout_ms = given.time()?,

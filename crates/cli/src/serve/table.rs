@@ -70,6 +70,8 @@ pub(crate) enum ServeOption {
     MaxArchives,
     MaxRate,
     MaxBurst,
+    MaxPasswordChecks,
+    MaxWrongPasswords,
     MaxBuffers,
     HeaderTimeout,
     IdleTimeout,
@@ -231,6 +233,8 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
     long(ServeOption::MaxArchives, "max-archives", LIMITS, "archives that are sent at once; requests for more get 503").required("N", ValueKind::Text),
     long(ServeOption::MaxRate, "max-rate", LIMITS, "requests a second of an address, or of a /64 of IPv6; with more, 429").required("N", ValueKind::Text),
     long(ServeOption::MaxBurst, "max-burst", LIMITS, "requests that it may make at once; otherwise those of 10 seconds").required("N", ValueKind::Text),
+    long(ServeOption::MaxPasswordChecks, "max-password-checks", LIMITS, "password checks that wait or run; with more, 503, and with an eighth from an address, 429").required("N", ValueKind::Text),
+    long(ServeOption::MaxWrongPasswords, "max-wrong-passwords", LIMITS, "wrong passwords of an address a minute; with more, 429; 0 for any number").required("N", ValueKind::Text),
     long(ServeOption::MaxBuffers, "max-buffers", LIMITS, "memory for responses that wait for their clients; otherwise 256M")
         .required("SIZE", ValueKind::Text)
         .more("Beyond it, each connection has one piece of 16 KiB at a time, and streams of HTTP/2 that wait for their window end after a second."),

@@ -7,6 +7,7 @@
 //! Owns: the order of these steps, and the status that each leads to. Does not own: the meaning of
 //! headers (`conditional`, `range`, ...), rules, reading files.
 
+mod access;
 mod archive;
 mod clean_urls;
 mod directory;
@@ -20,15 +21,14 @@ pub(crate) mod representation;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use fathom_files::pool::Resource;
 use fathom_files::{FileError, OpenFile};
 use fathom_io::{Errno, FileType};
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header, request};
 
-use crate::auth::{AuthDecision, Authenticator};
 use crate::body::Content;
 use crate::cache::is_forbidden;
 use crate::error::cause;
@@ -184,6 +184,11 @@ fn plain(status: StatusCode) -> Answer {
     Answer::bytes(status, HeaderValue::from_static("text/plain; charset=utf-8"), text)
 }
 
+/// Rounds up to whole seconds.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
 impl RequestContext<'_> {
     async fn answer(&self) -> Answer {
         if let Some(answer) = self.respond_before_authentication() {
@@ -216,35 +221,6 @@ impl RequestContext<'_> {
         self.with_site_headers(answer, &self.path())
     }
 
-    /// Checks whether the client may access `path` under the rules of the site, and returns the
-    /// refusal otherwise. This is called for the path of the request, and again for each path that
-    /// a rewrite, an index or a suffix makes of it.
-    pub(super) async fn authorize(&self, path: &[u8]) -> Result<(), Answer> {
-        if let Some(authenticator) = &self.site.auth {
-            let audience = authenticator.audience(path);
-            if !audience.is_everybody() {
-                let user = Box::pin(self.authenticate(authenticator)).await?;
-                if !audience.includes(&user) {
-                    return Err(Box::pin(self.error(StatusCode::FORBIDDEN)).await);
-                }
-            }
-        }
-        let access = &self.site.rules.access;
-        if access.denies(path) {
-            return Err(Box::pin(self.error(StatusCode::FORBIDDEN)).await);
-        }
-        if access.hides(path) {
-            return Err(Box::pin(self.not_found(path)).await);
-        }
-        Ok(())
-    }
-
-    /// Returns whether [`RequestContext::authorize`] can refuse any path. Most sites are open, and
-    /// their requests are spared the boxed future of `authorize`.
-    fn needs_authorization(&self) -> bool {
-        self.site.auth.is_some() || !self.site.rules.access.is_open()
-    }
-
     /// Returns the responses that do not depend on the user.
     fn respond_before_authentication(&self) -> Option<Answer> {
         let (method, limits) = (&self.request.method, &self.plan.limits);
@@ -275,7 +251,7 @@ impl RequestContext<'_> {
         }
         let (rate, address) = (self.plan.rate?, self.peer.address?.ip());
         let early = self.worker.shared.buckets.take(address, rate, self.worker.now()).err()?;
-        let after = HeaderValue::from(early.as_secs() + u64::from(early.subsec_nanos() > 0));
+        let after = HeaderValue::from(whole_seconds(early));
         Some(plain(StatusCode::TOO_MANY_REQUESTS).with(header::RETRY_AFTER, after))
     }
 
@@ -301,33 +277,6 @@ impl RequestContext<'_> {
             .flag_file()
             .is_some_and(|file| self.worker.flag_files.exists(file, FLAG_AGE, self.worker.now()));
         maintenance.is_on(flagged)
-    }
-
-    /// Returns the authenticated user, or the response that refuses the client.
-    async fn authenticate(&self, authenticator: &Authenticator) -> Result<Rc<str>, Answer> {
-        if let Some(user) = self.user.get() {
-            return Ok(Rc::clone(user));
-        }
-        let authorization = self.headers.authorization.map(HeaderValue::as_bytes);
-        let user = match authenticator.begin(authorization, &self.worker.shared.clock) {
-            AuthDecision::Known(user) => Some(user),
-            AuthDecision::Missing | AuthDecision::Refused => None,
-            AuthDecision::Verify(check) => {
-                let verified = self.worker.files.pool().run(self.peer.client, Resource::Cpu, || check.run());
-                match verified.await {
-                    Ok(user) => user,
-                    Err(busy) => return Err(self.failed(busy.into()).await),
-                }
-            }
-        };
-        match user {
-            Some(user) => Ok(Rc::clone(self.user.get_or_init(|| Rc::from(&*user)))),
-            None => {
-                let challenge = authenticator.challenge().clone();
-                let page = self.error(StatusCode::UNAUTHORIZED).await;
-                Err(page.with(header::WWW_AUTHENTICATE, challenge))
-            }
-        }
     }
 
     async fn resource(&self) -> Answer {

@@ -8,10 +8,11 @@
 //! ```
 //! An unknown name costs the hash of some user, always of the same user for the same name, so that
 //! timing does not reveal which names exist. `basic` parses the header, `hash` verifies a password,
-//! `users` reads the file, `verified` caches successes. Does not own: threads, responses, the
-//! resources that are protected.
+//! `users` reads the file, `verified` caches successes, `checks` limits how many wait. Does not
+//! own: threads, responses, the resources that are protected.
 
 mod basic;
+mod checks;
 mod hash;
 mod paths;
 mod users;
@@ -24,6 +25,7 @@ use http::HeaderValue;
 use ring::digest;
 
 use self::basic::Credentials;
+pub(crate) use self::checks::{CheckClient, CheckLimits, CheckRefusal, PasswordChecks};
 use self::hash::StoredHash;
 pub use self::paths::Audience;
 pub(crate) use self::paths::AudienceRules;

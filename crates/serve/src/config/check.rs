@@ -74,6 +74,7 @@ impl Config {
             ("limits.headers", limits.headers == 0),
             ("limits.target-bytes", limits.target_bytes == 0),
             ("limits.streams", limits.streams == 0),
+            ("limits.password-checks", limits.password_checks == 0),
             ("limits.header-timeout-ms", limits.header_timeout_ms == 0),
             ("limits.idle-timeout-ms", limits.idle_timeout_ms == 0),
             ("limits.write-timeout-ms", limits.write_timeout_ms == 0),

@@ -37,6 +37,8 @@ pub enum ErrorCategory {
     AccessLog,
     /// A proxy did not name its client.
     Proxy,
+    /// Passwords are not checked: too many wait, or too many were wrong.
+    Passwords,
     /// A TLS handshake failed.
     Tls,
     /// A file is too large to be compressed while serving.
@@ -47,7 +49,7 @@ pub enum ErrorCategory {
 
 impl ErrorCategory {
     /// All categories, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Accept,
         Self::Connections,
         Self::Descriptors,
@@ -56,6 +58,7 @@ impl ErrorCategory {
         Self::Buffers,
         Self::AccessLog,
         Self::Proxy,
+        Self::Passwords,
         Self::Tls,
         Self::Compress,
         Self::Panics,
@@ -72,6 +75,7 @@ impl ErrorCategory {
             Self::Buffers => "responses given up for want of buffers",
             Self::AccessLog => "failed writes of the access log",
             Self::Proxy => "connections of proxies without a PROXY header",
+            Self::Passwords => "passwords that were not checked",
             Self::Tls => "failed TLS handshakes",
             Self::Compress => "files that are too large to compress",
             Self::Panics => "panics",

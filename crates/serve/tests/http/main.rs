@@ -22,6 +22,7 @@ mod methods;
 mod mounts;
 mod noise;
 mod operation;
+mod passwords;
 mod places;
 mod proxies;
 mod ranges;

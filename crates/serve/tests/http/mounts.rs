@@ -257,7 +257,7 @@ fn a_mount_requires_its_users_by_every_route() {
         users(&["anna", "carl"]),
         mount(&tree, "/docs", "docs", &own)
     );
-    let served = TestServer::site(&tree, &site);
+    let served = TestServer::new(&tree, "limits.wrong-passwords-per-min = 0\n", &site);
     for (target, expected) in [
         ("/a.txt", [200; 4]),
         ("/docs/a.txt", [401, 200, 200, 401]),

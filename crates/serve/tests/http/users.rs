@@ -6,11 +6,11 @@ use base64::prelude::BASE64_STANDARD;
 use crate::support::{MemoryLog, TestServer, Tree, config};
 
 /// Returns a bcrypt hash of `password` at the lowest cost.
-fn hash(password: &str) -> String {
+pub(crate) fn hash(password: &str) -> String {
     bcrypt::hash_with_salt(password, 4, *b"0123456789abcdef").unwrap().to_string()
 }
 
-fn basic(user: &str, password: &str) -> String {
+pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
 }
 

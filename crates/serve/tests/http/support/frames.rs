@@ -55,13 +55,30 @@ impl Http2Client {
 
     /// Sends a request with GET for `path` on each of `streams`, all in one write.
     pub(crate) fn get(&mut self, streams: impl Iterator<Item = u32>, path: &str) {
-        // RFC 7541: indexed :method GET and :scheme http, then :path and :authority by the index of
-        // their names.
-        let text = |index: u8, value: &str| [&[index, value.len() as u8], value.as_bytes()].concat();
-        let block = [vec![0x82, 0x86], text(0x04, path), text(0x01, "a")].concat();
+        self.get_with(streams, path, "a", None);
+    }
+
+    /// As [`Http2Client::get`], with a host and the value of `Authorization`.
+    pub(crate) fn get_with(
+        &mut self,
+        streams: impl Iterator<Item = u32>,
+        path: &str,
+        host: &str,
+        authorization: Option<&str>,
+    ) {
+        // RFC 7541: indexed :method GET and :scheme http, then :path, :authority and authorization
+        // (4, 1 and 23 = 15 + 8) by the index of their names.
+        let text = |index: &[u8], value: &str| [index, &[value.len() as u8], value.as_bytes()].concat();
+        let authorization = authorization.map_or(Vec::new(), |value| text(&[0x0f, 0x08], value));
+        let block = [vec![0x82, 0x86], text(&[0x04], path), text(&[0x01], host), authorization].concat();
         let all: Vec<u8> =
             streams.flat_map(|stream| frame(HEADERS, END_STREAM | END_HEADERS, stream, &block)).collect();
         self.0.write_all(&all).unwrap();
+    }
+
+    /// Resets `streams` with CANCEL.
+    pub(crate) fn reset(&mut self, streams: impl Iterator<Item = u32>) {
+        streams.for_each(|stream| self.write(RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
     }
 
     /// Opens the windows of `streams` by `bytes`; stream 0 is the connection.
