@@ -9,6 +9,7 @@ mod load;
 mod logs;
 mod mirror;
 mod panics;
+mod passwords;
 mod python;
 mod server;
 mod signals;
