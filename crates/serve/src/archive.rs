@@ -79,7 +79,8 @@ impl Archive {
     ///
     /// # Errors
     /// As openat(2) and getdents64(2), `NOMEM` where the budget of `charge` does not suffice, and
-    /// `Changed` for a directory with more entries than can be listed.
+    /// `TOOBIG` where the whole of it would not, or for a directory with more entries than can be
+    /// listed.
     pub(crate) fn new(
         source: ArchiveSource,
         (path, dir): (&[u8], &OpenFile),
@@ -171,7 +172,7 @@ impl Archive {
             listing => listing?,
         };
         if !listing.complete {
-            return Err(FileError::Changed);
+            return Err(Errno::TOOBIG.into());
         }
         let name = self.name(path);
         self.encoder()?.directory(&name, &dir.meta)?;

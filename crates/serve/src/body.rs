@@ -26,7 +26,7 @@ use crate::conn::chunk::{
 };
 use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 use crate::conn::send_cost::SendCostEstimator;
-use crate::log::BodySource;
+use crate::log::{BodySource, ErrorCategory};
 use crate::multipart::{Multipart, MultipartSegment};
 use crate::worker::RequestAccount;
 use file_body::FileBodyStep;
@@ -283,7 +283,11 @@ impl Body {
             }
             Content::Sealed(kept) => Poll::Ready((!kept.range.is_empty()).then(|| Ok(kept.next()))),
             Content::Archive(archive) => {
-                archive.poll(cx).map_ok(|bytes| Chunk::Bytes { bytes, _charge: None })
+                let piece = archive.poll(cx).map_ok(|bytes| Chunk::Bytes { bytes, _charge: None });
+                if let Poll::Ready(Some(Err(failure))) = &piece {
+                    self.account.report(ErrorCategory::Files, || archive.failure(*failure));
+                }
+                piece
             }
             Content::File(reader) => {
                 let room = if has_begun { Poll::Ready(usize::MAX) } else { self.send_budget.poll_room(cx) };
@@ -398,7 +402,8 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.remaining_bytes() == 0
+        // A failure is still to be told: without it, the response would be complete.
+        self.remaining_bytes() == 0 && !matches!(self.first_chunk, Some(Err(_)))
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -39,9 +39,13 @@ impl Charge {
     /// Takes the difference to `bytes` in all; a smaller number changes nothing.
     ///
     /// # Errors
-    /// `NOMEM` if the budget would be exceeded; the charge stays as it was.
+    /// `TOOBIG` if `bytes` alone are more than the limit, and `NOMEM` if the budget would be
+    /// exceeded. The charge stays as it was.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Errno> {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return Ok(()) };
+        if bytes > self.limit {
+            return Err(Errno::TOOBIG);
+        }
         let take = |used: usize| used.checked_add(more).filter(|used| *used <= self.limit);
         // The counter publishes no data, so no ordering is needed.
         let taken = self.budget.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
@@ -92,7 +96,7 @@ mod tests {
         let (mut first, mut second) = (budget.charge(100), budget.charge(100));
         assert_eq!((first.grow_to(60), first.grow_to(10), budget.used()), (Ok(()), Ok(()), 60));
         assert_eq!((second.grow_to(41), budget.used()), (Err(Errno::NOMEM), 60));
-        assert_eq!((second.grow_to(usize::MAX), second.grow_to(40)), (Err(Errno::NOMEM), Ok(())));
+        assert_eq!((second.grow_to(usize::MAX), second.grow_to(40)), (Err(Errno::TOOBIG), Ok(())));
         first.shrink_to(20);
         assert_eq!(budget.used(), 60);
         drop(first);

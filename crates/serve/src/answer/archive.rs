@@ -1,7 +1,7 @@
 //! Responses with an archive of a directory: whether the site offers archives, the limit on
 //! concurrent archives, the headers.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
 
 use super::directory::root_or_path;
-use super::{Answer, EntryFilter, RequestContext};
+use super::{Answer, EntryFilter, RequestContext, reason};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
 use crate::body::Content;
 use crate::budget::Charge;
@@ -75,18 +75,17 @@ impl RequestContext<'_> {
                 dotfiles: site.dotfiles,
                 filter: EntryFilter::new(site, self.user.get().map(|user| &**user)),
             };
+            let path_of_archive = path.to_vec();
             let (path, prefix) = (path.to_vec(), name.to_vec());
             let begin = move || Archive::new(source, (&path, &opened), prefix, format, charge);
             let (pool, on) = (self.worker.files.pool().clone(), Resource::Listing(root.dev));
             let archive = pool.run(self.peer.client, on, begin).await??;
             let client = self.peer.client;
-            answer.content = Content::Archive(Box::new(ArchiveBody {
-                pool,
-                client,
-                on,
-                state: ArchiveBodyState::of(archive),
-                _slot: slot,
-            }));
+            let state = ArchiveBodyState::of(archive);
+            let path = self.site.below_base(&path_of_archive);
+            let mut body = ArchiveBody { pool, client, on, path, first: None, state, _slot: slot };
+            body.begin().await?;
+            answer.content = Content::Archive(Box::new(body));
         }
         Ok(Some(self.with_site_headers(answer, path)))
     }
@@ -129,19 +128,42 @@ pub(crate) struct ArchiveBody {
     pool: ThreadPool,
     client: u64,
     on: Resource,
+    /// The path of the directory, for messages.
+    path: Vec<u8>,
+    /// The first piece, made before the head of the response: what fails until then gets another
+    /// status.
+    first: Option<Bytes>,
     state: ArchiveBodyState,
     /// The archive's share of the limit on concurrent archives.
     _slot: Charge,
 }
 
 impl ArchiveBody {
+    /// Makes the first piece.
+    ///
+    /// # Errors
+    /// Those of the archive.
+    async fn begin(&mut self) -> Result<(), FileError> {
+        self.first = poll_fn(|cx| self.poll(cx)).await.transpose()?;
+        Ok(())
+    }
+
     /// Returns whether the body has ended.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.state, ArchiveBodyState::Over)
+        self.first.is_none() && matches!(self.state, ArchiveBodyState::Over)
+    }
+
+    /// Returns the message about an archive that cannot be finished because of `failure`.
+    pub(crate) fn failure(&self, failure: FileError) -> String {
+        let path = String::from_utf8_lossy(self.path.strip_prefix(b"/").unwrap_or(&self.path));
+        format!("cannot finish the archive of '{path}': {}", reason(failure))
     }
 
     /// Polls for the next piece, which is not empty.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FileError>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
         loop {
             match std::mem::replace(&mut self.state, ArchiveBodyState::Over) {
                 ArchiveBodyState::Over => return Poll::Ready(None),

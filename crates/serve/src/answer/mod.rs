@@ -412,6 +412,12 @@ impl RequestContext<'_> {
                 let busy = plain(StatusCode::SERVICE_UNAVAILABLE).with(header::RETRY_AFTER, soon);
                 self.with_site_headers(busy, &self.path())
             }
+            StatusCode::NOT_IMPLEMENTED => {
+                let text = format!("The directory is {}.\n", reason(failure));
+                let plain_text = HeaderValue::from_static("text/plain; charset=utf-8");
+                let answer = Answer::bytes(StatusCode::NOT_IMPLEMENTED, plain_text, text);
+                self.with_site_headers(answer, &self.path())
+            }
             status => Box::pin(self.error(status)).await,
         }
     }
@@ -435,11 +441,7 @@ impl RequestContext<'_> {
         self.worker.report(trouble, || {
             let path = self.site.below_base(&self.path());
             let path = String::from_utf8_lossy(path.strip_prefix(b"/").unwrap_or(&path)).into_owned();
-            let cause = match failure {
-                FileError::System(errno) => cause(&errno.into()),
-                _ => "too much waits for the pool".to_owned(),
-            };
-            format!("cannot read '{path}': {cause}")
+            format!("cannot read '{path}': {}", reason(failure))
         });
     }
 
@@ -486,6 +488,18 @@ fn is_unservable(found: &Result<OpenFile, Errno>) -> bool {
     }
 }
 
+/// Returns the words for `failure`.
+fn reason(failure: FileError) -> String {
+    match failure {
+        FileError::System(Errno::TOOBIG) => {
+            "too large: it has more than 100,000 entries, or takes more memory than listings may".to_owned()
+        }
+        FileError::System(errno) => cause(&errno.into()),
+        FileError::Busy => "too much waits for the pool".to_owned(),
+        _ => failure.to_string(),
+    }
+}
+
 /// Returns the status of a response to a request whose file cannot be had.
 fn status(failure: FileError) -> StatusCode {
     match failure {
@@ -496,6 +510,8 @@ fn status(failure: FileError) -> StatusCode {
             StatusCode::SERVICE_UNAVAILABLE
         }
         FileError::System(errno) if is_forbidden(errno) => StatusCode::FORBIDDEN,
+        // It would be as large the next time.
+        FileError::System(Errno::TOOBIG) => StatusCode::NOT_IMPLEMENTED,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

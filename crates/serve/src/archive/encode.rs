@@ -180,9 +180,10 @@ impl ArchiveEncoder {
                 add_to_tar(tar, &name, (tar::EntryType::Directory, 0o755), 0, meta).map_err(failed)
             }
             FormatWriter::Zip(zip) => {
-                let options = options(meta).unix_permissions(0o755);
-                zip.add_directory(String::from_utf8_lossy(name), options).map_err(failed)?;
-                self.index_bytes += INDEX_BYTES + 2 * name.len();
+                let (name, options) = (zip_name(name), options(meta).unix_permissions(0o755));
+                let index_bytes = INDEX_BYTES + 2 * name.len();
+                zip.add_directory(name, options).map_err(failed)?;
+                self.index_bytes += index_bytes;
                 Ok(())
             }
         }
@@ -198,8 +199,10 @@ impl ArchiveEncoder {
             }
             FormatWriter::Zip(zip) => {
                 let options = options(meta).unix_permissions(mode).large_file(bytes >= ZIP_LARGE_BYTES);
-                zip.start_file(String::from_utf8_lossy(name), options).map_err(failed)?;
-                self.index_bytes += INDEX_BYTES + 2 * name.len();
+                let name = zip_name(name);
+                let index_bytes = INDEX_BYTES + 2 * name.len();
+                zip.start_file(name, options).map_err(failed)?;
+                self.index_bytes += index_bytes;
                 Ok(())
             }
         }
@@ -239,6 +242,29 @@ impl ArchiveEncoder {
     fn writer(&mut self) -> Result<&mut FormatWriter, FileError> {
         self.writer.as_mut().ok_or(FileError::Changed)
     }
+}
+
+/// Returns the name of an entry in a zip archive: UTF-8 with `/` between directories. Other bytes,
+/// and `\`, which Windows takes for a separator, become `%` with two hexadecimal digits, and so
+/// does a `%` that could be taken for one of these: different names stay different.
+fn zip_name(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    let mut at = 0;
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            at += character.len_utf8();
+            let digits = name.get(at..at + 2).unwrap_or_default();
+            let is_code = digits.len() == 2 && digits.iter().all(u8::is_ascii_hexdigit);
+            match character {
+                '%' if is_code => text.push_str("%25"),
+                '\\' => text.push_str("%5C"),
+                _ => text.push(character),
+            }
+        }
+        at += chunk.invalid().len();
+        text.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+    }
+    text
 }
 
 fn size(meta: &Meta) -> u64 {
@@ -294,4 +320,25 @@ fn options(meta: &Meta) -> SimpleFileOptions {
         zip::DateTime::from_date_and_time(year, month, day, hour, minute, second).ok()
     });
     options.last_modified_time(time.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_zips_are_text_and_stay_different() {
+        let table: [(&[u8], &str); 7] = [
+            (b"d/a b", "d/a b"),
+            ("d/\u{e9}".as_bytes(), "d/\u{e9}"),
+            (b"a\xff", "a%FF"),
+            (b"a%FF", "a%25FF"),
+            (b"a%25FF", "a%2525FF"),
+            (b"100%, %x, %", "100%, %x, %"),
+            (b"..\\a%\xc3", "..%5Ca%%C3"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(zip_name(name), expected);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::{Peer, Worker};
 use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::Chunk;
 use crate::conn::deadlines::RequestGuard;
-use crate::log::{AccessRecord, BodySource};
+use crate::log::{AccessRecord, BodySource, ErrorCategory};
 
 /// One request from its headers to the end of its response. When it is dropped, the request is
 /// counted and logged.
@@ -75,6 +75,11 @@ impl RequestAccount {
             | (BodySource::Pool, BodySource::Hit | BodySource::Sendfile) => BodySource::Partial,
             (before, _) => before,
         };
+    }
+
+    /// Reports `trouble` in the error log.
+    pub(crate) fn report(&self, trouble: ErrorCategory, message: impl FnOnce() -> String) {
+        self.worker.report(trouble, message);
     }
 
     /// Returns the body queue of the worker.

@@ -2,10 +2,14 @@
 //! requests could get.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 
-use crate::support::{Client, TestServer, Tree, eventually, noise, request};
+use fathom_serve::server::StartOptions;
+
+use crate::support::{Client, MemoryLog, TestServer, Tree, config, eventually, noise, request};
 
 const SITE: &str = "listing = true\narchives = ['tar.gz', 'zip']\nheaders = [{ path = 'f', set = { Content-Disposition = 'attachment' } }]";
 
@@ -135,4 +139,55 @@ fn an_archive_has_only_files_that_its_client_may_access() {
     let list = served.get("/d/");
     assert!(list.text().contains("./a") && !list.text().contains("x.bak"), "{list:?}");
     assert_eq!(served.get("/d/users/?archive=tar.gz").status, 401);
+}
+
+/// Once, an archive that failed before its first piece was an empty one, with 200.
+#[test]
+fn an_archive_that_cannot_begin_is_no_empty_one() {
+    let Some(tree) = Tree::in_memory(&[("many/sub/0", b"a"), ("large/a", b"a")]) else {
+        return eprintln!("skipped: needs a filesystem in memory at /dev/shm");
+    };
+    for number in 1..=100_000 {
+        fs::hard_link(tree.at("many/sub/0"), tree.at(&format!("many/sub/{number}"))).unwrap();
+    }
+    for number in 0..2000 {
+        fs::hard_link(tree.at("large/a"), tree.at(&format!("large/{number:0>200}"))).unwrap();
+    }
+    let errors = MemoryLog::default();
+    let top = "limits.listing-bytes = 16777216\n";
+    let options = StartOptions { errors: Some(Box::new(errors.clone())), ..StartOptions::default() };
+    let served = TestServer::with(&config(&tree, top, SITE), options);
+    for target in ["/many/sub/?archive=zip", "/many/?archive=zip", "/many/?archive=tar.gz"] {
+        let refused = served.get(target);
+        assert_eq!((refused.status, refused.field("retry-after")), (501, None), "{target}");
+        assert!(refused.text().starts_with("The directory is too large: "), "{}", refused.text());
+    }
+    let text = errors.text();
+    assert!(text.contains("cannot read 'many/sub': too large: it has more than 100,000 entries"), "{text}");
+    let mut client = served.connect();
+    client.send(request("GET", "/large/?archive=zip", &[]));
+    assert_eq!(client.head().status, 200);
+    // The encoder alone takes 4 MiB.
+    let served = TestServer::new(&tree, "limits.listing-bytes = 4259840\n", SITE);
+    assert_eq!(served.get("/large/?archive=zip").status, 501);
+}
+
+/// The library refuses a name that an archive has already. Names that are no text were alike.
+#[test]
+fn names_of_any_bytes_are_in_a_zip() {
+    let tree = Tree::new(&[("d/a%FF", b"3"), ("d/b\\c", b"4")]);
+    for (name, content) in [(b"d/a\xff", "1"), (b"d/a\xfe", "2")] {
+        fs::write(tree.root().join(OsStr::from_bytes(name)), content).unwrap();
+    }
+    let served = TestServer::site(&tree, SITE);
+    let mut client = served.connect();
+    client.send(b"GET /d/?archive=zip HTTP/1.0\r\nHost: a\r\n\r\n");
+    assert_eq!(client.head().status, 200);
+    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(client.rest())).unwrap();
+    let mut names: Vec<_> = zip.file_names().map(|name| name.unwrap().into_owned()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["d/", "d/a%25FF", "d/a%FE", "d/a%FF", "d/b%5Cc"]);
+    let mut content = String::new();
+    zip.by_name("d/a%FE").unwrap().read_to_string(&mut content).unwrap();
+    assert_eq!(content, "2");
 }
