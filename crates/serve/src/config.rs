@@ -284,7 +284,8 @@ pub struct SiteConfig {
     pub names: Vec<String>,
     /// The path that all paths of the site are below, like `/app`; `/` by default.
     pub base: Option<String>,
-    /// The root directory.
+    /// The root directory, or one file. Empty for none, which only the default site may have,
+    /// beside others: it refuses all requests (421).
     pub root: PathBuf,
     /// Other directories, mounted below a path.
     pub mounts: Vec<MountConfig>,
@@ -355,12 +356,20 @@ pub struct SiteConfig {
     pub maintenance: MaintenanceConfig,
 }
 
+impl SiteConfig {
+    /// Returns whether the site has a root directory.
+    #[must_use]
+    pub fn has_root(&self) -> bool {
+        !self.root.as_os_str().is_empty()
+    }
+}
+
 impl Default for SiteConfig {
     fn default() -> Self {
         Self {
             names: Vec::new(),
             base: None,
-            root: PathBuf::from("."),
+            root: PathBuf::new(),
             mounts: Vec::new(),
             at: String::new(),
             index: vec!["index.html".to_owned()],

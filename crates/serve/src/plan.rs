@@ -63,6 +63,8 @@ pub(crate) struct SitePlan {
     /// The compiled mounts, by their numbers in `mounts`; empty for a mount.
     compiled_mounts: Vec<Self>,
     pub(crate) root: Arc<SiteRoot>,
+    /// Whether the site has a directory. Without one, requests are refused.
+    pub(crate) has_root: bool,
     /// The file name, if the root is a single file instead of a directory.
     pub(crate) single_file: Option<Vec<u8>>,
     pub(crate) rules: Rules,
@@ -172,7 +174,8 @@ impl SitePlan {
             mount_path: site.at.clone().into_bytes(),
             mounts: MountTable::default(),
             compiled_mounts: Vec::new(),
-            root: root(&dir, links)?,
+            root: if site.has_root() { root(&dir, links)? } else { Arc::new(SiteRoot::absent()) },
+            has_root: site.has_root(),
             single_file,
             rules: Rules::new(site, key, tls)?,
             types: MediaTypes::new(site).map_err(|error| Error::configure(key, error))?,

@@ -64,6 +64,21 @@ impl SiteRoot {
         })
     }
 
+    /// Returns the root of a site without a directory. Nothing is below it.
+    pub(crate) fn absent() -> Self {
+        let state = SiteRootState { root: Err(Errno::NOENT), reported_gone: true, reported_at: None };
+        Self {
+            configured_path: PathBuf::new(),
+            path: PathBuf::new(),
+            links: Links::Never,
+            number: usize::MAX,
+            is_local: AtomicBool::new(false),
+            refresh_in_progress: AtomicBool::new(false),
+            state: Mutex::new(state),
+            generation: AtomicUsize::new(0),
+        }
+    }
+
     /// Returns a number that is unique among the sites' roots.
     pub(crate) fn number(&self) -> usize {
         self.number

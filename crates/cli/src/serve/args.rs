@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+use fathom_serve::config::SiteConfig;
 use fathom_serve::{Config, Error};
 use fathom_text::quote::Charset;
 
@@ -84,8 +85,11 @@ fn operand(operands: Vec<OsString>, charset: Charset) -> Result<Option<OptionArg
 fn config(variables: Vec<OptionArg>, options: Vec<OptionArg>) -> Result<Config, ServeArgsError> {
     let named = |source: &[OptionArg]| source.iter().rfind(|given| given.key == ServeOption::Config).cloned();
     let file = match named(&options).or_else(|| named(&variables)) {
+        // Without a directory in it, nothing is served: the working directory of a service is `/`.
         Some(given) => Config::read(&given.path()?).map_err(ServeArgsError::File)?,
-        None => Config::default(),
+        None => {
+            Config { site: SiteConfig { root: ".".into(), ..SiteConfig::default() }, ..Config::default() }
+        }
     };
     Ok(merge(file, &[variables, options])?)
 }

@@ -11,6 +11,7 @@ pub(crate) mod table;
 mod value;
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use fathom_io::sys::raise_fd_limit;
 use fathom_serve::server::Server;
@@ -57,6 +58,12 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
     })
 }
 
+/// Returns a directory as an absolute path, for messages.
+fn shown(root: &Path) -> String {
+    let absolute = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+    absolute.display().to_string().escape_debug().to_string()
+}
+
 /// Performs the checks of a start, without binding an address.
 fn check(config: &Config) -> Result<u8, Error> {
     for warning in Server::check(config)? {
@@ -67,7 +74,10 @@ fn check(config: &Config) -> Result<u8, Error> {
         let mounts = site.mounts.iter().enumerate();
         let mounts = mounts.map(|(number, mount)| (format!("{key}.mounts[{number}]"), &mount.root));
         for (key, root) in std::iter::once((key.clone(), &site.root)).chain(mounts) {
-            text += &format!("{key}: '{}'\n", root.display().to_string().escape_debug());
+            text += &match root.as_os_str().is_empty() {
+                true => format!("{key}: no directory, so requests for other hosts are refused (421)\n"),
+                false => format!("{key}: '{}'\n", shown(root)),
+            };
         }
     }
     Ok(print(NAME, &text))

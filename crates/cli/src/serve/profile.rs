@@ -3,6 +3,7 @@
 
 use fathom_serve::Model;
 use fathom_serve::config::{Config, PoolConfig};
+use fathom_serve::rules;
 use fathom_text::quote::Charset;
 
 use super::NAME;
@@ -13,15 +14,16 @@ use crate::shared::start::{PoolThreads, pool_threads};
 pub(super) struct PoolProfile(Option<PoolThreads>);
 
 impl PoolProfile {
-    /// Reads the entry for the directory of the default site. Models other than `auto`, and a
-    /// configured pool, do not use a profile.
+    /// Reads the entry for the directory of the first site that has one. Models other than `auto`,
+    /// and a configured pool, do not use a profile.
     pub(super) fn read(config: &Config, charset: Charset) -> Self {
         let model = config.io.as_deref().unwrap_or_default();
         let adapts = model.is_empty() || model == Model::Auto.name();
         if !adapts || config.pool.is_some() {
             return Self::default();
         }
-        Self(pool_threads(NAME.as_bytes(), charset, &config.site.root))
+        let site = rules::sites(config).find(|(_, site)| site.has_root());
+        Self(site.and_then(|(_, site)| pool_threads(NAME.as_bytes(), charset, &site.root)))
     }
 
     /// Sets the size of the pool, if it is not configured.

@@ -25,7 +25,9 @@ pub(super) fn show(
 ) -> Result<u8, Error> {
     let mut reports = Vec::new();
     for (key, site) in rules::sites(config) {
-        reports.push(Report::new(site, config)?);
+        if site.has_root() {
+            reports.push(Report::new(site, config)?);
+        }
         for (_, mount) in site.mounted(&key) {
             reports.push(Report::new(&mount, config)?);
         }

@@ -8,14 +8,14 @@ use fathom_serve::config::SiteConfig;
 use fathom_serve::generator::Generator;
 use fathom_serve::listen::Activation;
 use fathom_serve::server::{Server, StartOptions};
-use fathom_serve::{Config, Error, Op};
+use fathom_serve::{Config, Error, Op, rules};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
 
-use super::NAME;
 use super::args::{ServeAction, ServeArgsError};
 use super::explore::InventoryExplorer;
+use super::{NAME, shown};
 use crate::shared::cmdline::ArgsEnd;
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::output::{print, print_error};
@@ -79,8 +79,14 @@ fn print_warnings(warnings: &[String]) {
 /// log.
 fn print_addresses(server: &Server, config: &Config) {
     print_warnings(server.warnings());
-    let root = config.site.root.display().to_string();
-    let mut text = format!("Serving '{}' on {}\n", root.escape_debug(), server.addresses().join(", "));
+    let mut sites = rules::sites(config).filter(|(_, site)| site.has_root());
+    let root = sites.next().map_or(String::new(), |(_, site)| shown(&site.root));
+    let others = match (config.site.has_root(), sites.count()) {
+        (true, _) | (false, 0) => String::new(),
+        (false, 1) => " and 1 other site".to_owned(),
+        (false, others) => format!(" and {others} other sites"),
+    };
+    let mut text = format!("Serving '{root}'{others} on {}\n", server.addresses().join(", "));
     if is_bare(&config.site) {
         let names = config.site.index.join(" or ");
         text.push_str(&format!("No {names} there, so / is answered 404; --listing lists directories\n"));

@@ -272,7 +272,7 @@ fn a_server_that_runs_keeps_its_pool_over_a_reload() {
     let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
     let first = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-    assert!(first.starts_with("Serving 'tree' on http://127.0.0.1:"), "{first}");
+    assert!(first.starts_with("Serving '/") && first.contains("/tree' on http://127.0.0.1:"), "{first}");
     let pid = Pid::from_child(&server);
     place.put(place.entry());
     kill_process(pid, Signal::HUP).unwrap();

@@ -194,6 +194,9 @@ impl RequestContext<'_> {
         if let Some(answer) = self.respond_before_authentication() {
             return self.with_site_headers(answer, &self.path());
         }
+        if !self.host.has_root && self.plan.metrics.as_deref() != Some(self.request.uri.path()) {
+            return plain(StatusCode::MISDIRECTED_REQUEST);
+        }
         if self.is_in_maintenance() {
             return Box::pin(self.maintenance()).await;
         }

@@ -56,7 +56,23 @@ impl Config {
             check_prefixes(site, &key)?;
             self.check_site(site, &key)?;
             site.mounted(&key).try_for_each(|(key, mount)| self.check_site(&mount, &key))
-        })
+        })?;
+        self.check_roots()
+    }
+
+    /// Refuses sites without a directory, except for the default site beside others. A directory
+    /// that is there in any case, like the working directory, would be published by mistake.
+    fn check_roots(&self) -> Result<(), Error> {
+        let is_optional =
+            |key: &str, site: &SiteConfig| key == "site" && !self.host.is_empty() && site.mounts.is_empty();
+        let mut sites = rules::sites(self);
+        match sites.find(|(key, site)| !site.has_root() && !is_optional(key, site)) {
+            Some((key, _)) => Err(Error::configure(
+                format!("{key}.root"),
+                "it is missing: which directory is to be served?",
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_site(&self, site: &SiteConfig, key: &str) -> Result<(), Error> {
@@ -202,14 +218,14 @@ mod tests {
 
     #[test]
     fn valid_configurations_pass() {
-        Config::default().check().unwrap();
         let text = "listen = ['127.0.0.1:0', '[::]:80', 'unix:/run/a', 'systemd']\nio = 'sync'\nhealth = '/h'\n\
                     [access-log]\nformat = 'json'\n[tls]\ncertificate = 'c'\nkey = 'k'\nredirect-from = '0.0.0.0:80'\n\
                     [site]\nsymlinks = 'never'\nfallback = '/index.html'\nerror-pages = { 404 = '/404.html', 5xx = '/50x.html' }\n\
                     base = '/app/'\nmounts = [{ path = '/a', root = '.' }, { path = '/a/b/', root = '.' }]\n\
-                    compress = { codings = ['zstd'] }\n[[host]]\nnames = ['a.example']\n\
+                    compress = { codings = ['zstd'] }\nroot = '.'\n[[host]]\nnames = ['a.example']\nroot = '.'\n\
                     [limits]\nbody-bytes = 0\nranges = 0\ndrain-timeout-ms = 0\ndrain-notice-ms = 0\n[cache]\nfiles = 0\nage-ms = 0\n";
         Config::from_toml(text).unwrap().check().unwrap();
+        Config::from_toml("[[host]]\nnames = ['a']\nroot = '.'").unwrap().check().unwrap();
     }
 
     #[test]
@@ -260,6 +276,13 @@ mod tests {
             ("[site]\nsymlinks = 'yes'", "site.symlinks"),
             ("[site]\nfallback = 'a'", "site.fallback"),
             ("[site]\netag = 'size'", "site.etag"),
+            ("", "site.root"),
+            ("site.root = ''", "site.root"),
+            (
+                "[site]\nmounts = [{ path = '/a', root = '.' }]\n[[host]]\nnames = ['a']\nroot = '.'",
+                "site.root",
+            ),
+            ("[[host]]\nnames = ['a']", "host[0].root"),
             ("[site.error-pages]\n200 = '/a'", "site.error-pages.200"),
             ("[site.error-pages]\n404 = 'a'", "site.error-pages.404"),
             ("[site.compress]\ncodings = ['br', 'lzma']", "site.compress.codings[1]"),

@@ -55,7 +55,7 @@ fn a_unix_socket_is_served_and_removed() {
     let start = || Server::start(&home, &mut home.command("-l unix:sock www"));
     let ask = || get(&home, &["--unix-socket", "sock", "http://any.example/a.txt"]);
     let mut server = start();
-    assert_eq!(server.out(), "Serving 'www' on unix:sock\n");
+    assert_eq!(server.out(), format!("Serving '{}' on unix:sock\n", home.shown("www")));
     let meta = fs::symlink_metadata(home.at("sock")).unwrap();
     assert!(meta.file_type().is_socket());
     assert_eq!(meta.permissions().mode() & 0o777, 0o660);

@@ -64,7 +64,7 @@ fn the_log_on_standard_output_is_not_mixed_with_messages() {
     }
     let home = ServeDirectory::with(&[("a.txt", b"here"), ("index.html", b"index")]);
     let server = home.serve("--access-log -");
-    assert_eq!(server.err(), format!("Serving 'www' on {}/\n", server.url));
+    assert_eq!(server.err(), format!("Serving '{}' on {}/\n", home.shown("www"), server.url));
     ask(&home, &server, "/a.txt");
     let read = lines("a line is written", 1, || server.out());
     assert!(read.len() == 1 && read[0].contains("\"GET /a.txt HTTP/1.1\" 200 4 "), "{read:?}");

@@ -43,6 +43,11 @@ impl ServeDirectory {
         self.0.path().join(name)
     }
 
+    /// Returns `name` as the server shows it: as an absolute path.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        self.0.path().canonicalize().unwrap().join(name).display().to_string()
+    }
+
     /// Creates the file `name` below `www`.
     pub(crate) fn file(&self, name: &str, bytes: &[u8]) {
         let path = self.at("www").join(name);
@@ -113,7 +118,7 @@ impl Server {
             let line = stderr
                 .split_inclusive('\n')
                 .find(|line| line.starts_with("Serving '") && line.ends_with('\n'))?;
-            let first = line.trim_end().rsplit_once("' on ")?.1.split(", ").next()?;
+            let first = line.trim_end().rsplit_once(" on ")?.1.split(", ").next()?;
             Some(first.trim_end_matches('/').to_owned())
         });
         server

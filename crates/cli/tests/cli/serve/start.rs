@@ -13,8 +13,11 @@ use crate::support::program::unprivileged;
 fn without_arguments_it_serves_the_current_directory_on_port_8080() {
     let home = ServeDirectory::new();
     let result = home.run("--check");
-    let expected = "The configuration makes sense. Listens on 127.0.0.1:8080.\nsite: '.'\n";
-    assert_eq!(result, (Some(0), expected.to_owned(), String::new()));
+    let expected = format!(
+        "The configuration makes sense. Listens on 127.0.0.1:8080.\nsite: '{}'\n",
+        home.shown("").trim_end_matches('/')
+    );
+    assert_eq!(result, (Some(0), expected, String::new()));
 }
 
 #[test]
@@ -22,12 +25,49 @@ fn the_printed_address_is_served() {
     let home = ServeDirectory::with(&[("a.txt", b"here")]);
     let server = home.serve("");
     let hint = "No index.html there, so / is answered 404; --listing lists directories\n";
-    assert_eq!(server.out(), format!("Serving 'www' on {}/\n{hint}", server.url));
+    assert_eq!(server.out(), format!("Serving '{}' on {}/\n{hint}", home.shown("www"), server.url));
     assert_eq!(server.err(), "");
     let listed = home.serve("--listing");
-    assert_eq!(listed.out(), format!("Serving 'www' on {}/\n", listed.url));
+    assert_eq!(listed.out(), format!("Serving '{}' on {}/\n", home.shown("www"), listed.url));
     assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
     assert_eq!(server.get("/b.txt").0, 404);
+}
+
+/// Once, the working directory was published, under systemd `/`.
+#[test]
+fn a_configuration_publishes_no_directory_that_it_does_not_name() {
+    let home = ServeDirectory::with(&[("a.txt", b"here")]);
+    let missing = "fathom serve: cannot use 'site.root': it is missing: which directory is to be served?\n";
+    for text in ["", "workers = 1\n", "[site]\nlisting = true\n"] {
+        std::fs::write(home.at("serve.toml"), text).unwrap();
+        for words in ["--config serve.toml", "--check --config serve.toml", "--io-report --config serve.toml"]
+        {
+            assert_eq!(home.run(words), (Some(1), String::new(), missing.to_owned()), "{words}: {text}");
+        }
+    }
+    std::fs::write(home.at("serve.toml"), "[[host]]\nnames = ['a.example']\n").unwrap();
+    assert!(home.run("--check --config serve.toml").2.contains("'host[0].root': it is missing"));
+
+    let hosts =
+        "[[host]]\nnames = ['a.example']\nroot = 'www'\n[[host]]\nnames = ['b.example']\nroot = '.'\n";
+    std::fs::write(home.at("serve.toml"), format!("health = '/health'\nmetrics = '/metrics'\n{hosts}"))
+        .unwrap();
+    let checked = home.run("--check --config serve.toml").1;
+    assert!(
+        checked.contains("\nsite: no directory, so requests for other hosts are refused (421)\n"),
+        "{checked}"
+    );
+    assert!(checked.contains(&format!("\nhost[0]: '{}'\n", home.shown("www"))), "{checked}");
+    let server = Server::start(&home, &mut home.command("-l 127.0.0.1:0 --config serve.toml"));
+    let expected = format!("Serving '{}' and 1 other site on {}/\n", home.shown("www"), server.url);
+    assert_eq!(server.out(), expected);
+    for target in ["/a.txt", "/www/a.txt", "/serve.toml", "/"] {
+        assert_eq!(server.get(target).0, 421, "{target}");
+    }
+    assert_eq!([server.get("/health").0, server.get("/metrics").0], [200; 2]);
+    std::fs::write(home.at("serve.toml"), "").unwrap();
+    assert_eq!(server.reload(), missing.replace("serve: ", "serve: not reloaded: "));
+    assert_eq!(server.get("/a.txt").0, 421);
 }
 
 #[test]
@@ -40,7 +80,8 @@ fn a_file_is_served_alone() {
     };
     let server = Server::start(&home, command.arg("www/a b.txt"));
     let message = server.out();
-    assert!(message.starts_with("Serving 'www/a b.txt' on http://127.0.0.1:"), "{message}");
+    let expected = format!("Serving '{}' on http://127.0.0.1:", home.shown("www/a b.txt"));
+    assert!(message.starts_with(&expected), "{message}");
     assert!(message.ends_with("/a%20b.txt\n"), "{message}");
     let server = alone(server);
     assert_eq!(server.get("/a%20b.txt"), (200, b"here".to_vec()));
