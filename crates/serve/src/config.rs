@@ -431,6 +431,9 @@ pub struct HeaderRule {
     pub path: String,
     /// Names and values; an empty value removes the header.
     pub set: BTreeMap<String, String>,
+    /// Whether errors (4xx, 5xx) have the headers, too.
+    #[serde(default)]
+    pub always: bool,
 }
 
 /// A rule that sets `Cache-Control` by path.
@@ -441,6 +444,9 @@ pub struct CacheControlRule {
     pub path: String,
     /// The value of the header.
     pub value: String,
+    /// Whether errors (4xx, 5xx) have it, too; otherwise theirs is `no-store`.
+    #[serde(default)]
+    pub always: bool,
 }
 
 /// A redirect to another address.

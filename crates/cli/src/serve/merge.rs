@@ -178,7 +178,7 @@ impl ConfigBuilder {
             ServeOption::Etag => site.etag = Some(given.one_of(ETAGS)?),
             ServeOption::CacheControl => {
                 let (path, value) = given.pair('=', "a glob, '=' and a value")?;
-                site.cache_control.push(CacheControlRule { path, value });
+                site.cache_control.push(CacheControlRule { path, value, always: false });
             }
             ServeOption::Header => site.headers.push(header(given)?),
             ServeOption::SecurityHeaders => site.security_headers = given.yes()?,
@@ -336,7 +336,7 @@ fn header(given: &OptionArg) -> Result<HeaderRule, Vec<u8>> {
     let expected = "a glob, '=', a name, ':' and a value";
     let (path, header) = given.pair('=', expected)?;
     let (name, value) = header.split_once(':').ok_or_else(|| given.refuse(expected))?;
-    Ok(HeaderRule { path, set: [(name.trim().to_owned(), value.trim().to_owned())].into() })
+    Ok(HeaderRule { path, set: [(name.trim().to_owned(), value.trim().to_owned())].into(), always: false })
 }
 
 #[cfg(test)]

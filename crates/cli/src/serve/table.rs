@@ -176,9 +176,11 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
          has its own.",
         ),
     long(ServeOption::CacheControl, "cache-control", ANSWERS, "Cache-Control for paths that match GLOB; repeatable, the last counts")
-        .required("GLOB=VALUE", ValueKind::Text),
+        .required("GLOB=VALUE", ValueKind::Text)
+        .more("Errors have `no-store` instead, except by a rule of the configuration with `always = true`."),
     long(ServeOption::Header, "header", ANSWERS, "another header for such paths; without VALUE it is taken away")
-        .required("GLOB=NAME:VALUE", ValueKind::Text),
+        .required("GLOB=NAME:VALUE", ValueKind::Text)
+        .more("Errors have it only by a rule of the configuration with `always = true`."),
     long(ServeOption::SecurityHeaders, "security-headers", ANSWERS, "a set of headers that narrow what browsers do")
         .optional("YES", YES_NO)
         .more(

@@ -146,6 +146,11 @@ pub(crate) async fn answer(
     if let Some(cors) = &site.rules.cors {
         cors.evaluate(&request.method, &request.headers, &mut answer.fields);
     }
+    if answer.status.is_client_error() || answer.status.is_server_error() {
+        // A cache may keep a 404 otherwise (RFC 9111, section 4.2.2), and the file may come.
+        let no_store = HeaderValue::from_static("no-store");
+        answer.fields.entry(header::CACHE_CONTROL).or_insert(no_store);
+    }
     if request.method == Method::HEAD {
         // The `Content-Length` of a 304 would have to be that of the 200 (RFC 9110, section 8.6).
         if answer.status != StatusCode::NOT_MODIFIED && !answer.has_unknown_length {
@@ -458,7 +463,7 @@ impl RequestContext<'_> {
         };
         let own = answer.fields.iter().filter(|(name, value)| is_own(name, value));
         let own: Vec<_> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-        representation::apply(self.site, path, &mut answer.fields);
+        representation::apply(self.site, path, answer.status, &mut answer.fields);
         own.into_iter().for_each(|(name, value)| drop(answer.fields.insert(name, value)));
         answer
     }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use fathom_files::OpenFile;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use tokio::sync::OnceCell;
 
 use crate::conditional::Validators;
@@ -104,7 +104,7 @@ impl RepresentationHead {
         if let Some(coding) = coding {
             fields.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
         }
-        apply(site, path, &mut fields);
+        apply(site, path, StatusCode::OK, &mut fields);
         if self.has_codings {
             fields.append(header::VARY, HeaderValue::from_static("accept-encoding"));
         }
@@ -127,12 +127,14 @@ fn unshared(value: &HeaderValue) -> HeaderValue {
     HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
 }
 
-/// Applies the header rules of `site` for `path`.
-pub(crate) fn apply(site: &SitePlan, path: &[u8], fields: &mut HeaderMap) {
+/// Applies the header rules of `site` for responses of `path` with `status`.
+pub(crate) fn apply(site: &SitePlan, path: &[u8], status: StatusCode, fields: &mut HeaderMap) {
     if site.rules.headers.is_empty() {
         return;
     }
-    let resolved = site.rules.headers.resolve(&site.below_base(path));
+    let (rules, path) = (&site.rules.headers, site.below_base(path));
+    let is_error = status.is_client_error() || status.is_server_error();
+    let resolved = if is_error { rules.resolve_error(&path) } else { rules.resolve(&path) };
     resolved.remove.iter().for_each(|name| drop(fields.remove(name)));
     resolved.set.into_iter().for_each(|(name, value)| drop(fields.insert(name, value)));
 }

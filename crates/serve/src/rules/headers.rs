@@ -78,6 +78,8 @@ pub struct HeaderRules {
 #[derive(Clone, Debug)]
 struct CompiledHeaderRule {
     path: Glob,
+    /// Whether errors have the headers, too.
+    always: bool,
     set: Vec<(HeaderName, Option<HeaderValue>)>,
 }
 
@@ -94,7 +96,8 @@ impl HeaderRules {
             let path = glob(&rule.path, &key)?;
             let value =
                 value(&rule.value).map_err(|cause| Error::configure(format!("{key}.value"), cause))?;
-            rules.push(CompiledHeaderRule { path, set: vec![(header::CACHE_CONTROL, Some(value))] });
+            let set = vec![(header::CACHE_CONTROL, Some(value))];
+            rules.push(CompiledHeaderRule { path, always: rule.always, set });
         }
         for (at, rule) in site.headers.iter().enumerate() {
             let key = format!("{key}.headers[{at}]");
@@ -102,7 +105,8 @@ impl HeaderRules {
             let set = rule.set.iter().map(|(name, value)| {
                 change(name, value).map_err(|cause| Error::configure(format!("{key}.set.{name}"), cause))
             });
-            rules.push(CompiledHeaderRule { path, set: set.collect::<Result<_, _>>()? });
+            let set = set.collect::<Result<_, _>>()?;
+            rules.push(CompiledHeaderRule { path, always: rule.always, set });
         }
         Ok(Self { preset: preset(site.security_headers, tls), rules })
     }
@@ -118,8 +122,20 @@ impl HeaderRules {
     /// is for the file, not for a multipart response or an error page.
     #[must_use]
     pub fn resolve(&self, path: &[u8]) -> HeaderChanges {
+        self.changes(path, |_| true)
+    }
+
+    /// Returns the changes for errors (4xx, 5xx) of `path`: of the preset and of the rules that
+    /// always apply. The other rules are about a file: one that is missing for a moment must not be
+    /// missing in caches for a year.
+    #[must_use]
+    pub fn resolve_error(&self, path: &[u8]) -> HeaderChanges {
+        self.changes(path, |rule| rule.always)
+    }
+
+    fn changes(&self, path: &[u8], applies: impl Fn(&CompiledHeaderRule) -> bool) -> HeaderChanges {
         let mut resolved = HeaderChanges { set: self.preset.clone(), remove: Vec::new() };
-        for rule in self.rules.iter().filter(|rule| rule.path.matches(path)) {
+        for rule in self.rules.iter().filter(|rule| applies(rule) && rule.path.matches(path)) {
             rule.set.iter().for_each(|(name, value)| resolved.put(name, value.as_ref()));
         }
         resolved
@@ -169,11 +185,11 @@ mod tests {
 
     fn rule(path: &str, set: &[(&str, &str)]) -> HeaderRule {
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        HeaderRule { path: path.to_owned(), set }
+        HeaderRule { path: path.to_owned(), set, always: false }
     }
 
     fn cache(path: &str, value: &str) -> CacheControlRule {
-        CacheControlRule { path: path.to_owned(), value: value.to_owned() }
+        CacheControlRule { path: path.to_owned(), value: value.to_owned(), always: false }
     }
 
     fn shown(resolved: &HeaderChanges) -> String {
@@ -201,6 +217,19 @@ mod tests {
         ] {
             assert_eq!(shown(&rules.resolve(path.as_bytes())), expected);
         }
+    }
+
+    #[test]
+    fn errors_have_the_headers_of_rules_that_always_apply() {
+        let always = HeaderRule { always: true, ..rule("/a/*", &[("X-A", "2"), ("Server", "")]) };
+        let site = SiteConfig {
+            cache_control: vec![cache("*", "max-age=60")],
+            headers: vec![rule("*", &[("X-A", "1"), ("X-B", "1")]), always],
+            ..SiteConfig::default()
+        };
+        let rules = HeaderRules::new(&site, "site", false).unwrap();
+        assert_eq!(shown(&rules.resolve_error(b"/a/x")), "x-a: 2 | -server");
+        assert_eq!(rules.resolve_error(b"/b"), HeaderChanges::default());
     }
 
     #[test]

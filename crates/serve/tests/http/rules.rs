@@ -13,7 +13,7 @@ fn headers_follow_the_rules_for_their_path() {
         ("/a.html", "no-cache", None, None, true),
         ("/assets/a.js", "max-age=31536000, immutable", Some("one"), None, false),
         ("/assets/sub/b.js", "max-age=31536000, immutable", Some("two"), Some("b"), false),
-        ("/assets/none.js", "max-age=31536000, immutable", Some("one"), None, false),
+        ("/assets/none.js", "no-store", None, None, false),
         ("/assets/old", "max-age=31536000, immutable", None, None, false),
         ("/assets/sub", "max-age=31536000, immutable", None, None, false),
     ] {
@@ -24,6 +24,13 @@ fn headers_follow_the_rules_for_their_path() {
     }
     let part = served.get_with("/a.html", "Range", "bytes=0-0");
     assert_eq!((part.status, part.field("cache-control")), (206, Some("no-cache")));
+    let since = [("If-Modified-Since", "Fri, 01 Jan 2038 00:00:00 GMT")];
+    let same = served.ask("GET", "/a.html", &since);
+    assert_eq!((same.status, same.field("cache-control")), (304, Some("no-cache")));
+    for (name, value, status) in [("If-Match", "\"x\"", 412), ("Range", "bytes=99-", 416)] {
+        let failed = served.get_with("/assets/a.js", name, value);
+        assert_eq!((failed.status, failed.field("cache-control")), (status, Some("no-store")));
+    }
 }
 
 #[test]
@@ -33,11 +40,13 @@ fn the_preset_of_security_headers_is_on_all_pages() {
         &tree,
         "security-headers = true\nlisting = true\nheaders = [{ path = '*', set = { Referrer-Policy = 'no-referrer' } }]",
     );
-    for target in ["/a.html", "/", "/none"] {
+    for (target, policy) in
+        [("/a.html", "no-referrer"), ("/", "no-referrer"), ("/none", "strict-origin-when-cross-origin")]
+    {
         let response = served.get(target);
         assert_eq!(response.field("x-content-type-options"), Some("nosniff"), "{target}");
         assert_eq!(response.field("x-frame-options"), Some("SAMEORIGIN"), "{target}");
-        assert_eq!(response.field("referrer-policy"), Some("no-referrer"), "a rule goes before the preset");
+        assert_eq!(response.field("referrer-policy"), Some(policy), "a rule goes before the preset");
         assert!(response.field("content-security-policy").is_some(), "{target}");
         assert_eq!(response.field("strict-transport-security"), None, "not without encryption");
     }
@@ -92,12 +101,12 @@ fn other_origins_are_told_what_they_may_do() {
     assert_eq!((missing.status, missing.field("access-control-allow-origin")), (404, Some("*")));
 }
 
-/// Every response of the site has the headers that its rules set, not only files.
+/// Errors, too, have the headers of rules that always apply, and others are not only on files.
 #[test]
-fn headers_of_the_site_are_on_every_response() {
+fn headers_that_always_apply_are_on_every_response() {
     let tree = Tree::new(&[("a", b"a")]);
-    let site = "security-headers = true\nheaders = [{ path = '/**', set = { X-Site = 'one' } }]\n\
-                cache-control = [{ path = '/**', value = 'max-age=60' }]\ncors = { origins = ['*'] }";
+    let site = "security-headers = true\nheaders = [{ path = '/**', set = { X-Site = 'one' }, always = true }]\n\
+                cache-control = [{ path = '/**', value = 'max-age=60', always = true }]\ncors = { origins = ['*'] }";
     let served =
         TestServer::new(&tree, "health = '/health'\nmetrics = '/metrics'\nlimits.target-bytes = 100\n", site);
     let preflight = [("Origin", "https://a.example"), ("Access-Control-Request-Method", "GET")];

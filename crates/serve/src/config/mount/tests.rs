@@ -43,7 +43,10 @@ fn own_paths_of_a_mount_are_prefixed() {
     assert_eq!(own.hide, ["*.bak", r"/a\*b/x/**", r"/a\*b/x/y"]);
     assert_eq!(own.deny, [r"/a\*b{/p,/q}"]);
     assert_eq!(own.headers[0].path, r"/a\*b/h");
-    assert_eq!(own.cache_control, [CacheControlRule { path: "*.js".to_owned(), value: "v".to_owned() }]);
+    assert_eq!(
+        own.cache_control,
+        [CacheControlRule { path: "*.js".to_owned(), value: "v".to_owned(), always: false }]
+    );
     assert_eq!(own.auth.unwrap().paths[0].path, r"/a\*b/**");
     let redirects: Vec<_> = own.redirects.iter().map(|rule| (&rule.from[..], &rule.to[..])).collect();
     assert_eq!(redirects, [(r"/a\*b/o/*", "/a*b/n/$1"), ("x", "https://h/$1"), (r"/a\*b/y", "//h/z")]);
