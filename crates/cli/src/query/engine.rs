@@ -1,13 +1,11 @@
-//! Finds a DuckDB installation and runs it, as a program or as a Python module. It replaces this
-//! process with exec(3), so SIGINT, closed pipes and the exit status need no forwarding. No shell
-//! is involved.
+//! Finds a DuckDB installation, and makes the command that runs a query with it, as a program or as
+//! a Python module. No shell is involved.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +13,7 @@ use rustix::fs::MemfdFlags;
 use serde_json::json;
 
 use super::args::AnswerFormat;
+use super::child::{self, ChildEnd};
 use super::views::literal;
 
 /// Installation instructions, the end of each message about a missing DuckDB.
@@ -65,9 +64,11 @@ impl DuckDb {
         if name.as_bytes().starts_with(b"python") { Self::Python(program) } else { Self::Shell(program) }
     }
 
-    /// Executes DuckDB in the directory of the inventory. Returns an error message if that fails,
-    /// and does not return otherwise.
-    pub(crate) fn exec(self, inventory: &Path, request: &DuckDbRequest) -> String {
+    /// Runs the query with DuckDB in the directory of the inventory.
+    ///
+    /// # Errors
+    /// A message if DuckDB cannot be started.
+    pub(crate) fn run(self, inventory: &Path, request: &DuckDbRequest) -> Result<ChildEnd, String> {
         let (program, text) = match &self {
             Self::Shell(program) => (program, request.for_shell()),
             Self::Python(program) => (program, request.for_python(program)),
@@ -86,11 +87,8 @@ impl DuckDb {
         // DuckDB's temporary files hold names that other users may not be able to list in the tree
         // itself.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-        let error = match input(text.as_bytes()) {
-            Ok(file) => command.stdin(file).exec(),
-            Err(error) => error,
-        };
-        format!("cannot run '{}': {error}", program.display())
+        let ended = input(text.as_bytes()).and_then(|file| child::run(command.stdin(file)));
+        ended.map_err(|error| format!("cannot run '{}': {error}", program.display()))
     }
 }
 

@@ -1,6 +1,7 @@
-//! `fathom query`: from the command line to the exec of DuckDB.
+//! `fathom query`: from the command line to the exit status of DuckDB.
 
 mod args;
+mod child;
 mod engine;
 pub(crate) mod table;
 mod views;
@@ -13,8 +14,9 @@ use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{QueryArgs, QuerySource};
+use self::child::ChildEnd;
 use self::engine::{DuckDb, DuckDbRequest};
-use crate::shared::cmdline::exit::MISUSED;
+use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::inventory::missing;
 use crate::shared::locale;
 use crate::shared::output::{self, reason};
@@ -25,10 +27,10 @@ const NAME: &str = table::QUERY.name;
 pub(crate) fn main(words: Vec<OsString>) -> u8 {
     let charset = locale::current();
     match args::parse(words.into_iter(), charset) {
-        Ok(args) => {
-            print_error(&run(&args, charset));
+        Ok(args) => run(&args, charset).unwrap_or_else(|message| {
+            print_error(&message);
             MISUSED
-        }
+        }),
         Err(end) => end.answer(&table::QUERY),
     }
 }
@@ -37,19 +39,34 @@ fn print_error(message: &[u8]) {
     output::print_error(NAME, message);
 }
 
-/// Executes DuckDB. Returns only on failure, with an error message.
-fn run(args: &QueryArgs, charset: Charset) -> Vec<u8> {
-    match prepare(args, charset) {
-        Ok((engine, request)) => engine.exec(&args.inventory, &request).into_bytes(),
-        Err(message) => message,
+/// Runs DuckDB. Returns its exit status, or a message if it cannot be run.
+fn run(args: &QueryArgs, charset: Charset) -> Result<u8, Vec<u8>> {
+    let spill = spill();
+    let (engine, request) = prepare(args, spill.as_deref(), charset)?;
+    let ended = engine.run(&args.inventory, &request);
+    if let Some(spill) = spill {
+        // DuckDB removes its temporary data, unless it was killed.
+        let _removed = std::fs::remove_dir_all(spill);
     }
+    Ok(match ended.map_err(String::into_bytes)? {
+        ChildEnd::Status(status) => status,
+        ChildEnd::Signal(signal) => child::end_by(signal),
+        ChildEnd::Killed(signal) => {
+            print_error(format!("DuckDB was ended by signal {signal}").as_bytes());
+            FAILED
+        }
+    })
 }
 
 /// Makes all checks that can fail before DuckDB starts, and warns about an incomplete inventory.
-fn prepare(args: &QueryArgs, charset: Charset) -> Result<(DuckDb, DuckDbRequest), Vec<u8>> {
+fn prepare(
+    args: &QueryArgs,
+    spill: Option<&str>,
+    charset: Charset,
+) -> Result<(DuckDb, DuckDbRequest), Vec<u8>> {
     let inventory = Inventory::open(&args.inventory).map_err(|error| error.to_string().into_bytes())?;
     let manifest = inventory.manifest();
-    let setup = views::setup(manifest, spill().as_deref()).map_err(|why| {
+    let setup = views::setup(manifest, spill).map_err(|why| {
         let inventory = quoteaf(args.inventory.as_os_str().as_encoded_bytes(), charset);
         [b"cannot read ", &inventory[..], b": ", why.as_bytes()].concat()
     })?;

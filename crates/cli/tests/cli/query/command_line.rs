@@ -2,8 +2,9 @@
 //! tested elsewhere.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,6 +13,7 @@ use serde_json::json;
 use crate::query::engine::{DuckDb, engines, fathom, inventory_name, python_bin};
 use crate::query::home::ScannedTree;
 use crate::support::Tree;
+use crate::terminal::pty::on_terminal;
 
 const WARNING: &str = "fathom query: warning: the inventory is incomplete: ";
 /// A query with an endless result.
@@ -195,6 +197,7 @@ fn without_duckdb_the_error_explains_the_installation() {
 /// first line.
 fn begun(engine: &DuckDb, tree: &Tree) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut command = engine.command(tree.path(), "a.inv", &["--format=csv", ENDLESS]);
+    command.env("TMPDIR", tree.at("tmp"));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -214,19 +217,72 @@ fn rows_are_streamed_and_a_closed_pipe_is_quiet() {
     }
 }
 
+/// Once, the program went on at full speed where `duckdb` was a script that starts it.
 #[test]
-fn an_interrupt_ends_a_query() {
+fn a_signal_ends_a_query_and_all_its_processes() {
     let tree = small();
+    fs::create_dir(tree.at("tmp")).unwrap();
     for engine in engines() {
-        let (child, mut out) = begun(&engine, &tree);
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let mut sink = std::io::sink();
-        let mut block = [0; 1 << 16];
-        while let Ok(count @ 1..) = out.read(&mut block) {
-            sink.write_all(&block[..count]).unwrap();
+        let script = tree.at(engine.name());
+        fs::write(&script, format!("#!/bin/sh\n'{}' \"$@\"\nexit $?\n", engine.program().display())).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        for (engine, signal) in [
+            (engine.clone(), Signal::INT),
+            (engine.clone(), Signal::HUP),
+            (engine, Signal::KILL),
+            (DuckDb::at(script.clone()), Signal::INT),
+            (DuckDb::at(script), Signal::TERM),
+        ] {
+            let (child, mut out) = begun(&engine, &tree);
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            // The end comes when no process is left that could write.
+            let mut block = [0; 1 << 16];
+            while let Ok(1..) = out.read(&mut block) {}
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.signal(), Some(signal.as_raw()), "{output:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+            let is_cleared = signal != Signal::KILL;
+            assert!(
+                !is_cleared || fs::read_dir(tree.at("tmp")).unwrap().next().is_none(),
+                "{engine:?} {signal:?}"
+            );
         }
-        let output = child.wait_with_output().unwrap();
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && !message.contains("Traceback"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_duckdb_that_is_killed_is_reported() {
+    let tree = small();
+    let script = tree.at("duckdb");
+    fs::write(&script, "#!/bin/sh\nkill -KILL $$\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = DuckDb::at(script).ask(tree.path(), "a.inv", &["SELECT 1"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*message), (Some(1), "fathom query: DuckDB was ended by signal 9\n"));
+}
+
+/// Names can hold escape sequences, in which a terminal would see commands.
+#[test]
+fn no_format_sends_control_characters_to_a_terminal() {
+    let tree = Tree::parse("t/a 1");
+    fs::write(tree.at("t/x\x1b[31m\u{9b}2Jy"), "").unwrap();
+    let words = ["scan", "-o", "a.inv", "t"].map(std::ffi::OsStr::new);
+    assert!(fathom(tree.path(), &words).status().unwrap().success());
+    for engine in engines() {
+        for format in ["table", "csv", "json", "jsonl"] {
+            let words = ["--format", format, "SELECT name FROM files ORDER BY name DESC"];
+            let shown = on_terminal(&mut engine.command(tree.path(), "a.inv", &words));
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{format}: {shown:?}");
+            assert!(shown.contains("[31m") && shown.contains("2Jy"), "{format}: {shown:?}");
+            let written = engine.ask(tree.path(), "a.inv", &words).stdout;
+            let written = String::from_utf8(written).unwrap();
+            assert!(format != "csv" || written.contains("x\x1b[31m\u{9b}2Jy"), "{written:?}");
+        }
+    }
+    for format in ["csv", "jsonl", "sql", "ncdu"] {
+        let words = ["export", "--to", format, "a.inv"].map(std::ffi::OsStr::new);
+        let shown = String::from_utf8(on_terminal(&mut fathom(tree.path(), &words))).unwrap();
+        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{format}: {shown:?}");
     }
 }

@@ -40,6 +40,20 @@ pub(crate) fn fathom(directory: &Path, words: &[&OsStr]) -> Command {
 }
 
 impl DuckDb {
+    /// Returns the installation of this program.
+    pub(crate) fn at(program: PathBuf) -> Self {
+        Self(program)
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.0
+    }
+
+    /// Returns the name of the program, which tells a program from Python.
+    pub(crate) fn name(&self) -> &OsStr {
+        self.0.file_name().unwrap()
+    }
+
     /// Returns a `fathom query` command for `inventory` in `directory`.
     pub(crate) fn command(&self, directory: &Path, inventory: impl AsRef<OsStr>, words: &[&str]) -> Command {
         let mut command = fathom(directory, &[OsStr::new("query"), inventory.as_ref()]);

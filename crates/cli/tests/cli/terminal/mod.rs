@@ -2,7 +2,7 @@
 //! tree, an operand or an inventory reaches the terminal, with any command and option. The terminal
 //! is a pseudo-terminal that the test opens.
 
-mod pty;
+pub(crate) mod pty;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
