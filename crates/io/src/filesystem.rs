@@ -46,6 +46,24 @@ fn magic(_path: &Path) -> Option<i64> {
     None
 }
 
+/// Returns the number of the filesystem of `path` (`f_fsid`, statfs(2)) where it is that of the
+/// filesystem itself, and so the same after another mount. Other types make it from the number of
+/// the device or of the mount.
+#[cfg(all(target_os = "linux", not(feature = "posix")))]
+#[must_use]
+pub fn persistent_id(path: &Path) -> Option<u64> {
+    let is_persistent = magic(path).is_some_and(|magic| matches!(magic, EXT4 | BTRFS | ZFS | CEPH | LUSTRE));
+    let id = rustix::fs::statvfs(path).ok().filter(|_| is_persistent).map(|statvfs| statvfs.f_fsid);
+    id.filter(|id| *id != 0)
+}
+
+/// Returns no number: statfs(2) is Linux's.
+#[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
+#[must_use]
+pub fn persistent_id(_path: &Path) -> Option<u64> {
+    None
+}
+
 /// Returns whether the device of `path` completes requests by polling (`RWF_HIPRI`, readv(2)). For
 /// other devices the kernel ignores the flag.
 #[must_use]
@@ -121,14 +139,17 @@ const TMPFS: i64 = 0x0102_1994;
 const NFS: i64 = 0x6969;
 const CIFS: i64 = 0xFF53_4D42;
 const LUSTRE: i64 = 0x0BD0_0BD0;
+const BTRFS: i64 = 0x9123_683E;
+const ZFS: i64 = 0x2FC1_2FC1;
+const CEPH: i64 = 0x00C3_6400;
 
 /// Magic numbers with the names that mount(8) uses. The numbers are from linux/magic.h, or from the
 /// headers of filesystems outside the kernel.
 const KNOWN: [(i64, &str, Place); 40] = [
     (EXT4, "ext4", Local), // ext2 and ext3 as well: one driver, one number
     (0x5846_5342, "xfs", Local),
-    (0x9123_683E, "btrfs", Local),
-    (0x2FC1_2FC1, "zfs", Local),
+    (BTRFS, "btrfs", Local),
+    (ZFS, "zfs", Local),
     (0xCA45_1A4E, "bcachefs", Local),
     (0xF2F5_2010, "f2fs", Local),
     (0x3434, "nilfs2", Local),
@@ -159,7 +180,7 @@ const KNOWN: [(i64, &str, Place); 40] = [
     (0xFE53_4D42, "smb2", Network),
     (0x517B, "smb", Network),
     (LUSTRE, "lustre", Network),
-    (0x00C3_6400, "ceph", Network),
+    (CEPH, "ceph", Network),
     (0x4750_4653, "gpfs", Network),
     (0x1983_0326, "beegfs", Network),
     (0x2003_0528, "orangefs", Network),

@@ -57,6 +57,7 @@ pub use dir_path::DirPath;
 pub use error::{Error, Op};
 pub use failure::{Failure, Operation};
 pub use fathom_io::fault;
+pub use fathom_io::filesystem::{Filesystem, persistent_id};
 pub use fathom_io::mounts;
 pub use fathom_io::sys::address_space_left;
 pub use fathom_io::threads::{has_address_space, spawn as spawn_thread};

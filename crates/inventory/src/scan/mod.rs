@@ -22,7 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_walk::fault::point;
-use fathom_walk::{Clock, ConcurrencyHints, Errno, Fields, Model, Options, Progress, Summary, run};
+use fathom_walk::{
+    Clock, ConcurrencyHints, Errno, Fields, Filesystem, Model, Options, Progress, Summary, persistent_id, run,
+};
 
 use crate::Owners;
 use crate::store::{
@@ -397,7 +399,7 @@ fn run_scan(
         format: VERSION,
         tool: concat!("fathom ", env!("CARGO_PKG_VERSION")).to_owned(),
         host: host(),
-        roots: scan.roots.iter().map(manifest_root).collect(),
+        roots: scan.roots.iter().map(local_root).collect(),
         options: scan.options.clone(),
         optional_columns: scan.optional_columns,
         start,
@@ -460,6 +462,18 @@ pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// Returns the root `path` of this machine, with its filesystem.
+pub(crate) fn local_root(path: &CString) -> ManifestRoot {
+    let local = Path::new(OsStr::from_bytes(path.to_bytes()));
+    let filesystem = Filesystem::of(local).ok().and_then(|filesystem| filesystem.name);
+    ManifestRoot {
+        filesystem: filesystem.map(str::to_owned),
+        filesystem_id: persistent_id(local).map(|id| format!("{id:016x}")),
+        ..manifest_root(path)
+    }
+}
+
+/// Returns the root `path`, perhaps of another machine.
 pub(crate) fn manifest_root(path: &CString) -> ManifestRoot {
     use std::fmt::Write;
     let bytes = path.to_bytes();
@@ -469,5 +483,6 @@ pub(crate) fn manifest_root(path: &CString) -> ManifestRoot {
             hex
         })
     });
-    ManifestRoot { path: String::from_utf8_lossy(bytes).into_owned(), path_hex: hex, filesystem: None }
+    let path = String::from_utf8_lossy(bytes).into_owned();
+    ManifestRoot { path, path_hex: hex, filesystem: None, filesystem_id: None }
 }

@@ -110,6 +110,9 @@ pub struct ManifestRoot {
     pub path_hex: Option<String>,
     /// The type of the filesystem, if it is known.
     pub filesystem: Option<String>,
+    /// The number of the filesystem in hexadecimal, if it has one that stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem_id: Option<String>,
 }
 
 impl ManifestRoot {

@@ -18,7 +18,7 @@ use fathom_walk::Errno;
 
 use super::job::Job;
 use crate::Owners;
-use crate::scan::{TIME, create_part_dir, manifest_root, publish, seconds};
+use crate::scan::{TIME, create_part_dir, local_root, publish, seconds};
 use crate::store::{
     BatchWriter, Completeness, Error, ErrorRow, Inventory, Manifest, Op, OptionalColumns, PathColumns,
     ReuseSummary, RowBatch, RowGroup, SegmentWriter, Table, VERSION, errno_of, rename_new, stored_path,
@@ -88,7 +88,7 @@ impl Job {
             format: VERSION,
             tool: concat!("fathom ", env!("CARGO_PKG_VERSION")).to_owned(),
             host: host.to_owned(),
-            roots: self.file.operands().iter().map(manifest_root).collect(),
+            roots: self.file.operands().iter().map(local_root).collect(),
             options: scan.options,
             optional_columns: OptionalColumns::default(),
             start: self.file.start,
