@@ -15,6 +15,7 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{GrewArgs, GrewBy, GrewSource};
 use self::measure::GrowthMeasure;
+use crate::history::prune::{report_later, until_now};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::inventory::gaps;
 use crate::shared::locale;
@@ -109,7 +110,9 @@ fn quoted(path: &Path, charset: Charset) -> Vec<u8> {
 /// Chooses two inventories of a store.
 fn choose(store: &Path, moment: Option<i64>, charset: Charset) -> Result<Sides<PathBuf>, GrewFailure> {
     let misused = |error: fathom_inventory::store::Error| (error.to_string().into_bytes(), MISUSED);
-    let snapshots = History::open(store).and_then(|history| history.snapshots()).map_err(misused)?;
+    let read = History::open(store).and_then(|history| until_now(&history));
+    let (snapshots, later) = read.map_err(misused)?;
+    report_later(&later, charset, &mut print_error);
     let lacks = |what: &[u8]| ([&quoted(store, charset)[..], what].concat(), MISUSED);
     let newest = newest(&snapshots).ok_or_else(|| {
         lacks(b" has no inventory whose scan came to its end: fathom scan --keep makes them")

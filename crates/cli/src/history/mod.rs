@@ -68,6 +68,7 @@ fn list(store: &Path, json: bool, charset: Charset) -> Result<u8, Error> {
 
 fn prune_store(store: &Path, retention: &Retention, dry_run: bool, charset: Charset) -> Result<u8, Error> {
     let history = History::open(store)?;
+    prune::report_later(&prune::until_now(&history)?.1, charset, &mut print_error);
     let (mut out, screen) = (Output::new(), Screen::new(ShowWhen::Never, charset));
     let mut print = |path: &Path| {
         out.buffer().extend_from_slice(&screen.name(path.as_os_str().as_encoded_bytes()));
@@ -75,11 +76,13 @@ fn prune_store(store: &Path, retention: &Retention, dry_run: bool, charset: Char
         out.flush_if_full();
     };
     if dry_run {
-        prune::planned(&history, retention)?.removed.iter().for_each(|snapshot| print(&snapshot.path));
-        return Ok(out.finish(NAME));
+        let plan = prune::planned(&history, retention, charset, &mut print_error)?;
+        plan.removed.iter().for_each(|snapshot| print(&snapshot.path));
+        let written = out.finish(NAME);
+        return Ok(if plan.replaced.is_empty() { written } else { FAILED });
     }
     let lock = history.lock(&mut print_error)?;
-    let has_pruned = prune::run(&history, retention, &mut print, &mut print_error)?;
+    let has_pruned = prune::run(&history, (retention, None), charset, &mut print, &mut print_error)?;
     lock.release()?;
     let written = out.finish(NAME);
     Ok(if has_pruned && written == DONE { DONE } else { FAILED })

@@ -2,35 +2,75 @@
 //! scan --keep`.
 
 use std::path::Path;
+use std::time::SystemTime;
 
-use fathom_inventory::history::{History, PrunePlan, Retention, plan, remove, remove_leftovers};
+use fathom_inventory::history::{
+    History, PrunePlan, Replaced, Retention, Snapshot, is_later, plan, remove, remove_leftovers,
+};
+use fathom_inventory::scan::seconds;
 use fathom_inventory::store::Error;
+use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::time::Zone;
 
 use crate::shared::locale::env;
 
-/// Returns the inventories that `retention` keeps, and the others.
-pub(crate) fn planned(history: &History, retention: &Retention) -> Result<PrunePlan, Error> {
-    Ok(plan(history.snapshots()?, retention, &Zone::from_env(env)))
+/// Returns the inventories of a store that are not later than now, and those that are.
+pub(crate) fn until_now(history: &History) -> Result<(Vec<Snapshot>, Vec<Snapshot>), Error> {
+    let now = seconds(SystemTime::now());
+    Ok(history.snapshots()?.into_iter().partition(|snapshot| !is_later(snapshot, now)))
 }
 
-/// Removes the inventories that `retention` does not keep, the oldest first. Calls `removed` with
-/// the path of each inventory that was removed, and `report` with the message about one that was
-/// not. Returns whether all were removed.
-pub(crate) fn run(
+/// Passes a message about each inventory that is later than now to `report`.
+pub(crate) fn report_later(later: &[Snapshot], charset: Charset, report: &mut dyn FnMut(&[u8])) {
+    for snapshot in later {
+        let why = b" is later than now, and left alone: a clock was ahead then, or is behind now";
+        report(&[&quoted(&snapshot.path, charset)[..], why].concat());
+    }
+}
+
+/// Returns the inventories that `retention` keeps, and the others. Passes a message about each one
+/// that is kept for its data alone to `report`.
+pub(crate) fn planned(
     history: &History,
     retention: &Retention,
+    charset: Charset,
+    report: &mut dyn FnMut(&[u8]),
+) -> Result<PrunePlan, Error> {
+    let (snapshots, _later) = until_now(history)?;
+    let plan = plan(snapshots, retention, &Zone::from_env(env));
+    for Replaced { path, newest, difference } in &plan.replaced {
+        let [path, newest] = [path, newest].map(|path| quoted(path, charset));
+        let why = format!(": {difference}. If that is meant, remove it yourself");
+        report(
+            &[&path[..], b" is kept, as ", &newest, b" may be of something else", why.as_bytes()].concat(),
+        );
+    }
+    Ok(plan)
+}
+
+fn quoted(path: &Path, charset: Charset) -> Vec<u8> {
+    quoteaf(path.as_os_str().as_encoded_bytes(), charset)
+}
+
+/// Removes the inventories that `retention` does not keep, the oldest first, but never `made`.
+/// Calls `removed` with the path of each inventory that was removed, and `report` with the message
+/// about one that was not. Returns whether all were removed, and none is kept for its data alone.
+pub(crate) fn run(
+    history: &History,
+    (retention, made): (&Retention, Option<&Path>),
+    charset: Charset,
     removed: &mut dyn FnMut(&Path),
     report: &mut dyn FnMut(&[u8]),
 ) -> Result<bool, Error> {
-    let mut has_failed = false;
+    let plan = planned(history, retention, charset, report)?;
+    let mut has_failed = !plan.replaced.is_empty();
     let mut failed = |error: Error| {
         has_failed = true;
         report(error.to_string().as_bytes());
     };
     remove_leftovers(history, &mut failed)?;
-    for snapshot in planned(history, retention)?.removed {
-        match remove(&snapshot) {
+    for snapshot in plan.removed.iter().filter(|snapshot| made.is_none_or(|made| snapshot.path != made)) {
+        match remove(snapshot) {
             Ok(()) => removed(&snapshot.path),
             Err(error) => failed(error),
         }

@@ -1,13 +1,17 @@
 //! `fathom scan --keep`: makes an inventory in a store of dated ones, from the one before, and
 //! removes those that no rule keeps.
 
-use std::path::PathBuf;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use fathom_inventory::history::{History, Retention, absolute, earlier, unfinished};
+use fathom_inventory::history::{
+    History, Retention, Snapshot, absolute, earlier, have_same_trees, replaced, unfinished,
+};
 use fathom_inventory::scan::seconds;
-use fathom_inventory::store::Error;
+use fathom_inventory::store::{Error, Manifest};
 use fathom_text::quote::{Charset, quoteaf};
+use rustix::io::Errno;
 
 use super::args::ScanArgs;
 use super::print_error;
@@ -44,10 +48,14 @@ pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
 
 fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8, Error> {
     let KeepArgs { scan: mut args, full, retention, .. } = args;
+    if !args.resume && !is_any_there(&args.scan.roots, charset) {
+        return Ok(MISUSED);
+    }
     for root in &mut args.scan.roots {
         *root = absolute(root)?;
     }
-    let snapshots = history.snapshots()?;
+    let (snapshots, later) = prune::until_now(history)?;
+    prune::report_later(&later, charset, &mut print_error);
     match unfinished(&snapshots, &args.scan.roots, full).filter(|_| args.resume) {
         Some(snapshot) => args.output = snapshot.final_path(),
         None => {
@@ -61,14 +69,57 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
             }
         }
     }
+    let made = args.output.clone();
     let status = super::make(args, charset);
-    if retention.is_empty() || ![DONE, FAILED].contains(&status) {
+    if ![DONE, FAILED].contains(&status) {
         return Ok(status);
     }
-    let has_pruned = prune::run(history, &retention, &mut |_| (), &mut print_error);
-    let has_pruned = has_pruned.unwrap_or_else(|error| {
+    let is_expected = is_expected(&snapshots, &made, charset);
+    let rules = (&retention, Some(&*made));
+    let pruned = match retention.is_empty() {
+        true => Ok(true),
+        false => prune::run(history, rules, charset, &mut |_| (), &mut print_error),
+    };
+    let has_pruned = pruned.unwrap_or_else(|error| {
         print_error(error.to_string().as_bytes());
         false
     });
-    Ok(if has_pruned { status } else { FAILED })
+    Ok(if has_pruned && is_expected { status } else { FAILED })
+}
+
+/// Returns whether one of the roots is there, and reports the others if none is: a path that is
+/// misspelt makes no inventory.
+fn is_any_there(roots: &[CString], charset: Charset) -> bool {
+    let look = |root: &CString| {
+        let found = rustix::fs::statat(rustix::fs::CWD, root, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        found.err().filter(|errno| matches!(*errno, Errno::NOENT | Errno::NOTDIR))
+    };
+    let missing: Vec<_> = roots.iter().map_while(look).collect();
+    if missing.len() < roots.len() || roots.is_empty() {
+        return true;
+    }
+    for (root, errno) in roots.iter().zip(missing) {
+        let (path, cause) = (quoteaf(root.to_bytes(), charset), fathom_text::strerror(errno));
+        print_error(&[b"cannot access ", &path[..], b": ", &cause].concat());
+    }
+    false
+}
+
+/// Returns whether the inventory that was made may be of what the one before it was of, and reports
+/// it otherwise.
+fn is_expected(snapshots: &[Snapshot], made: &Path, charset: Charset) -> bool {
+    let Ok(now) = Manifest::read(made) else { return true };
+    let is_before = |snapshot: &&Snapshot| {
+        snapshot.path != made && snapshot.ended().is_some_and(|then| have_same_trees(then, &now))
+    };
+    let before: Vec<_> = snapshots.iter().filter(is_before).collect();
+    let former = replaced(&before, &now).filter(|_| now.completeness.stopped.is_none());
+    // With a later one in between, this was reported then.
+    let is_last = |former: &Snapshot| before.last().is_some_and(|last| last.path == former.path);
+    let Some((former, difference)) = former.filter(|(former, _)| is_last(former)) else { return true };
+    let path = &former.path;
+    let [made, path] = [made, path].map(|path| quoteaf(path.as_os_str().as_encoded_bytes(), charset));
+    let difference = format!(": {difference}. Is something not mounted?");
+    print_error(&[&made[..], b" may be of something else than ", &path, difference.as_bytes()].concat());
+    false
 }

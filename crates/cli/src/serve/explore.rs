@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use fathom_inventory::history::have_same_trees;
+use fathom_inventory::history::{AHEAD_SEC, have_same_trees};
+use fathom_inventory::scan::seconds;
 use fathom_inventory::store::{Inventory, Manifest};
 use fathom_inventory::top::outline::ListingCursor;
 use fathom_report::{ReportOptions, directory, policy, report};
@@ -171,7 +172,10 @@ fn newest_first(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let named = paths.filter(|path| path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()));
-    let mut found: Vec<_> = named.filter_map(|path| Some((Manifest::read(&path).ok()?.end, path))).collect();
+    let now = seconds(SystemTime::now());
+    let dated = named.filter_map(|path| Some((Manifest::read(&path).ok()?.end, path)));
+    // One from a clock that was ahead would be the newest for as long as that.
+    let mut found: Vec<_> = dated.filter(|(end, _)| *end <= now.saturating_add(AHEAD_SEC)).collect();
     found.sort_unstable_by(|one, other| other.cmp(one));
     found.into_iter().map(|(_, path)| path).collect()
 }

@@ -21,6 +21,17 @@ pub struct Baseline<'a> {
     pub is_younger: bool,
 }
 
+/// How much later than now an inventory may be: scans after one whose clock was ahead by less are
+/// named as if they followed it ([`History::free_path`](super::History::free_path)).
+pub const AHEAD_SEC: i64 = 86_400;
+
+/// Returns whether an inventory is later than `now`, in seconds since 1970, by more than a day: a
+/// clock was ahead when it was made. Such an inventory is not the newest, and no rule removes it.
+#[must_use]
+pub fn is_later(snapshot: &Snapshot, now: i64) -> bool {
+    snapshot.time > now.saturating_add(AHEAD_SEC)
+}
+
 /// Returns the newest inventory whose scan came to its end.
 #[must_use]
 pub fn newest(snapshots: &[Snapshot]) -> Option<&Snapshot> {

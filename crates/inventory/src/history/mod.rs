@@ -10,6 +10,7 @@ mod choose;
 mod group_growth;
 mod name;
 mod prune;
+mod replaced;
 mod retention;
 mod root;
 mod space;
@@ -17,9 +18,10 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Baseline, baseline, earlier, have_same_trees, newest, unfinished};
+pub use choose::{AHEAD_SEC, Baseline, baseline, earlier, have_same_trees, is_later, newest, unfinished};
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
-pub use prune::{PrunePlan, plan, remove, remove_leftovers};
+pub use prune::{PrunePlan, Replaced, plan, remove, remove_leftovers};
+pub use replaced::{Replacement, replaced};
 pub use retention::Retention;
 pub use root::absolute;
 pub use space::{FilesystemSpace, free_space};

@@ -12,6 +12,7 @@ use fathom_text::time::Zone;
 
 use super::choose::TreesKey;
 use super::name;
+use super::replaced::{Replacement, replaced};
 use super::retention::Retention;
 use super::store::{History, Snapshot, SnapshotState};
 use crate::scan::{Lock, SCAN_FILES, UnfinishedScan};
@@ -27,12 +28,26 @@ pub struct PrunePlan {
     pub kept: Vec<Snapshot>,
     /// The inventories that no rule keeps, the oldest first.
     pub removed: Vec<Snapshot>,
+    /// Those that are kept only because the newest one of their trees may be of something else.
+    pub replaced: Vec<Replaced>,
+}
+
+/// An inventory that may have the data which the newest one of the same trees lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// Its path.
+    pub path: PathBuf,
+    /// The path of the newest one.
+    pub newest: PathBuf,
+    /// The difference.
+    pub difference: Replacement,
 }
 
 /// Decides which of `snapshots` are kept. The rules apply to each set of trees (machine, roots and
 /// exclusions) on its own, and count only scans that came to their end. Of these, the newest one
 /// and the newest complete one are always kept. An inventory of a scan that did not come to its end
 /// is kept until there is a later one of the same trees that did. An unreadable inventory is kept.
+/// So is the newest one before the newest that differs from it as described for [`Replacement`].
 #[must_use]
 pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> PrunePlan {
     let mut groups: BTreeMap<_, Vec<&Snapshot>> = BTreeMap::new();
@@ -41,7 +56,7 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pru
             groups.entry(TreesKey::of(manifest)).or_default().push(snapshot);
         }
     }
-    let mut kept: Vec<PathBuf> = Vec::new();
+    let (mut kept, mut formers): (Vec<PathBuf>, _) = (Vec::new(), Vec::new());
     for group in groups.values() {
         let times: Vec<i64> = group.iter().map(|snapshot| snapshot.time).collect();
         let flags = retention.keep(&times, zone);
@@ -50,6 +65,10 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pru
         let always = [group.last(), group.iter().rfind(is_complete)];
         let chosen = group.iter().zip(flags).filter(|(_, kept)| *kept).map(|(snapshot, _)| snapshot);
         kept.extend(chosen.chain(always.into_iter().flatten()).map(|snapshot| snapshot.path.clone()));
+        if let Some(former) = replaced_in(group).filter(|former| !kept.contains(&former.path)) {
+            kept.push(former.path.clone());
+            formers.push(former);
+        }
     }
     let newest: BTreeMap<_, _> =
         groups.into_iter().filter_map(|(trees, group)| Some((trees, group.last()?.time))).collect();
@@ -57,7 +76,14 @@ pub fn plan(snapshots: Vec<Snapshot>, retention: &Retention, zone: &Zone) -> Pru
         SnapshotState::Ended(_) => !kept.contains(&snapshot.path),
         _ => is_superseded(snapshot, &newest),
     });
-    PrunePlan { kept, removed }
+    PrunePlan { kept, removed, replaced: formers }
+}
+
+/// Returns the newest inventory of a group that may have what its newest one lacks.
+fn replaced_in(group: &[&Snapshot]) -> Option<Replaced> {
+    let (newest, before) = group.split_last()?;
+    let (former, difference) = replaced(before, newest.ended()?)?;
+    Some(Replaced { path: former.path.clone(), newest: newest.path.clone(), difference })
 }
 
 /// Returns whether a scan that did not come to its end has a later one of the same trees that did.

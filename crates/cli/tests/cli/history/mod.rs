@@ -3,6 +3,7 @@
 mod contrib;
 mod grew;
 mod keep;
+mod replaced;
 use std::collections::BTreeSet;
 use std::fs;
 
