@@ -167,7 +167,13 @@ impl PartDir {
 }
 
 /// Creates a directory for an inventory, which only its owner may read.
+///
+/// # Errors
+/// As mkdir(2), and if the system gives no random bytes: the tables of `parquet` are made with a
+/// hash that has a random seed, and panic without.
 pub(crate) fn create_part_dir(directory: &Path) -> io::Result<()> {
+    getrandom::fill(&mut [0; 8])
+        .map_err(|error| io::Error::other(format!("the system gives no random bytes: {error}")))?;
     DirBuilder::new().mode(PRIVATE).create(directory)
 }
 

@@ -18,6 +18,7 @@ mod faults;
 mod formats;
 mod left_out;
 mod private;
+mod rescue;
 mod resume;
 mod since;
 mod stream;
