@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use fathom_inventory::store::{create_private, rename_new, sync_directory_of};
+use fathom_inventory::store::{create_part, rename_new, sync_directory_of};
 use fathom_text::quote::{Charset, quoteaf};
 
 use crate::shared::output::reason;
@@ -46,14 +46,15 @@ impl FileError {
 }
 
 impl Draft {
-    /// Creates the temporary file for `path`, which is `path` with `.part` appended. Fails if that
-    /// exists, or if `path` exists and is not to be replaced, or is anything but a regular file.
+    /// Creates the temporary file for `path`, which is `path` with `.part` appended, or takes one
+    /// over that a killed run has left. Fails if another run is writing to it, or if `path` exists
+    /// and is not to be replaced, or is anything but a regular file.
     pub(crate) fn create(path: &Path, existing: Existing) -> Result<Self, FileError> {
         check(path, existing).map_err(|error| FileError::new("create", path, error))?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = path.with_file_name(name);
-        let file = create_private(&part).map_err(|error| FileError::new("create", &part, error))?;
+        let file = create_part(&part).map_err(|error| FileError::new("create", &part, error))?;
         Ok(Self { file, path: path.to_owned(), part: Some(part), existing })
     }
 

@@ -11,8 +11,8 @@ use super::change::{Change, ChangedField};
 use super::inode_info::{InodeInfo, NumericField};
 use crate::store::{
     BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Error, GROUP_TEXT_BYTES, Int32Buffer,
-    Int64Buffer, Op, OptionalColumns, ParquetWriter, TableBuffer, TextBuffer, rename_new, sync_directory_of,
-    to_text,
+    Int64Buffer, Op, OptionalColumns, ParquetWriter, TableBuffer, TextBuffer, create_part, rename_new,
+    sync_directory_of, to_text,
 };
 
 /// Rows of a row group.
@@ -211,6 +211,8 @@ impl TableBuffer for ChangesBuffer {
 pub struct ChangeTable {
     /// The final path of the file; `None` for a stream.
     out: Option<PathBuf>,
+    /// Keeps the temporary file locked until it has its final name.
+    _lock: Option<File>,
     part_path: PathBuf,
     columns: ChangesBuffer,
     writer: Option<ParquetWriter<ChangesBuffer>>,
@@ -220,8 +222,8 @@ impl ChangeTable {
     /// Creates the file that is to be renamed to `out`.
     ///
     /// # Errors
-    /// If `out` exists, if the file with the suffix `.part_path` exists, or if it cannot be
-    /// created.
+    /// If `out` exists, if another process writes to the file with the suffix `.part`, or if that
+    /// cannot be created.
     pub fn create(out: &Path) -> Result<Self, Error> {
         if out.symlink_metadata().is_ok() {
             return Err(Error::new(Op::Create, out, io::Error::from(Errno::EXIST)));
@@ -229,10 +231,14 @@ impl ChangeTable {
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part_path = out.with_file_name(name);
-        let writer = ParquetWriter::create(&part_path, OptionalColumns::default())
-            .map_err(|error| Error::new(Op::Create, &part_path, error))?;
+        let failed = |error: io::Error| Error::new(Op::Create, &part_path, error);
+        let file = create_part(&part_path).map_err(failed)?;
+        let lock = file.try_clone().map_err(failed)?;
+        let writer = ParquetWriter::to_file(file, OptionalColumns::default());
+        let writer = writer.map_err(|error| Error::new(Op::Create, &part_path, error))?;
         Ok(Self {
             out: Some(out.to_owned()),
+            _lock: Some(lock),
             part_path,
             columns: ChangesBuffer::default(),
             writer: Some(writer),
@@ -247,6 +253,7 @@ impl ChangeTable {
         let writer = ParquetWriter::to_stream(stream).map_err(|error| Error::new(Op::Write, name, error))?;
         Ok(Self {
             out: None,
+            _lock: None,
             part_path: name.to_owned(),
             columns: ChangesBuffer::default(),
             writer: Some(writer),

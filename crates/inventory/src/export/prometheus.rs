@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::store::{Error, Inventory, Manifest, PathColumns, Table};
+use crate::store::{Error, Inventory, Manifest, PathColumns, Table, create_part_with};
 use crate::top::dirs::DirSums;
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
@@ -97,17 +97,22 @@ pub fn replace_public(path: &Path, text: &str) -> io::Result<()> {
     if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
         return Err(io::Error::other("it is there and is no regular file"));
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The collector reads files whose names end in `.prom`.
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fathom-").suffix(".part");
-    let mut file = builder.tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    // The umask does not apply.
-    file.as_file().set_permissions(Permissions::from_mode(MODE))?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let mut file = create_part_with(&part, MODE)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| {
+        // The umask does not apply.
+        file.set_permissions(Permissions::from_mode(MODE))?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    });
+    written.inspect_err(|_| {
+        // Best effort: the first error is reported.
+        let _ = fs::remove_file(&part);
+    })
 }
 
 /// Returns the label that tells the series of an inventory from those of others: its roots.

@@ -7,13 +7,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use fathom_walk::Errno;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::store::{Error, Op};
+use crate::store::{Error, Op, is_at};
 
 /// The name of the lock in the directory of the inventory.
 pub(super) const NAME: &str = "lock";
@@ -82,16 +82,4 @@ impl Lock {
 fn open(path: &Path) -> io::Result<File> {
     let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(nofollow).open(path)
-}
-
-/// Returns whether `file` is the file at `path`.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    match path.symlink_metadata() {
-        Ok(found) => {
-            let held = file.metadata()?;
-            Ok((held.dev(), held.ino()) == (found.dev(), found.ino()))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
 }

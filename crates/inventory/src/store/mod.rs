@@ -27,7 +27,7 @@ pub(crate) use column::{
 };
 pub(crate) use copied_group::{CopiedGroup, CopySource};
 pub(crate) use dirs::{DirRow, PATH_BYTES_MAX, stored_path};
-pub(crate) use files::{replace_private, sync_directory};
+pub(crate) use files::{create_part_with, is_at, replace_private, sync_directory};
 pub(crate) use manifest::NAME as MANIFEST;
 pub(crate) use optional::OptionalErrors;
 pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
@@ -41,7 +41,7 @@ pub(crate) use text::to_text;
 
 pub use dirs::DirState;
 pub use error::{Error, Op};
-pub use files::{create_private, rename_new, sync_directory_of};
+pub use files::{create_part, create_private, rename_new, sync_directory_of};
 pub use manifest::{Completeness, Manifest, ManifestFile, ManifestRoot, ReuseSummary, VERSION};
 pub use optional::{OptionalColumns, OptionalValues, UnknownColumn};
 pub use read::{

@@ -76,6 +76,11 @@ impl<C: TableBuffer> ParquetWriter<C> {
         Self::new(create_private(path)?, true, optional_columns)
     }
 
+    /// Writes to an empty file.
+    pub(crate) fn to_file(file: File, optional_columns: OptionalColumns) -> Result<Self> {
+        Self::new(file, true, optional_columns)
+    }
+
     /// Writes to a stream, such as a pipe.
     pub(crate) fn to_stream(stream: File) -> Result<Self> {
         Self::new(stream, false, OptionalColumns::default())

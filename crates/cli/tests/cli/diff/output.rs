@@ -102,6 +102,7 @@ fn a_parquet_file_that_cannot_be_written_is_an_error() {
         assert!(!tree.path().join("s.part").exists());
     }
     fs::write(tree.path().join("changes.part"), "").unwrap();
+    fs::set_permissions(tree.path().join("changes.part"), fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(fathom(&tree, &["diff", "../old", "../new", "--parquet", "changes"]).status.code(), Some(2));
 }
 

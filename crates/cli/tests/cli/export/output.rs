@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use fathom_inventory::store::create_part;
 
 use crate::export::{FORMATS, scanned, varied};
 use crate::support::Tree;
@@ -55,6 +58,7 @@ fn an_output_file_is_complete_and_replaces_no_file() {
     }
     tree.symlink("dangling", "nowhere");
     tree.holding("begun.part", "somebody's");
+    fs::set_permissions(tree.at("begun.part"), fs::Permissions::from_mode(0o644)).unwrap();
     for (name, message) in [
         ("csv", "cannot create 'csv': File exists"),
         ("dangling", "cannot create 'dangling': File exists"),
@@ -66,6 +70,34 @@ fn an_output_file_is_complete_and_replaces_no_file() {
         assert_eq!((output.status.code(), String::from_utf8(output.stderr)), (Some(1), Ok(message)));
     }
     assert_eq!(fs::read(tree.at("begun.part")).unwrap(), b"somebody's");
+}
+
+/// Once, a killed run made all later ones of that name fail.
+#[test]
+fn a_temporary_file_of_a_killed_run_is_taken_over_and_one_in_use_is_not() {
+    let tree = scanned(varied());
+    let table: [(&[&str], &str, i32); 4] = [
+        (&["export", "--to", "jsonl", "-o", "out", "i"], "out", 1),
+        (&["export", "--to", "prometheus", "-o", "out.prom", "i"], "out.prom", 1),
+        (&["report", "-o", "page.html", "i"], "page.html", 1),
+        (&["diff", "--parquet", "changes", "i", "i"], "changes", 2),
+    ];
+    for (words, name, failure) in table {
+        let hidden = if name == "out.prom" { "." } else { "" };
+        let part = tree.at(format!("{hidden}{name}.part"));
+        fs::write(&part, "half of").unwrap();
+        fs::set_permissions(&part, fs::Permissions::from_mode(0o600)).unwrap();
+        let holder = create_part(&part).unwrap();
+        let refused = fathom(&tree, words);
+        let message = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(failure), "{words:?}: {message}");
+        assert!(message.contains("another process is writing to it") && part.exists(), "{message}");
+        drop(holder);
+        fs::write(&part, "half of").unwrap();
+        assert!(fathom(&tree, words).status.success(), "{words:?}");
+        let whole = fs::read(tree.at(name)).unwrap();
+        assert!(!part.exists() && !whole.is_empty() && !whole.starts_with(b"half"), "{words:?}");
+    }
 }
 
 #[test]
