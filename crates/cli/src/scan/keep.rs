@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use fathom_inventory::history::{
-    History, Retention, Snapshot, absolute, earlier, have_same_trees, replaced, unfinished,
+    History, Retention, Snapshot, abandoned, absolute, earlier, have_same_trees, remove, replaced, unfinished,
 };
 use fathom_inventory::scan::seconds;
 use fathom_inventory::store::{Error, Manifest};
@@ -54,6 +54,9 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
     for root in &mut args.scan.roots {
         *root = absolute(root)?;
     }
+    if !args.resume {
+        make_room(history, &args, &retention, charset)?;
+    }
     let (snapshots, later) = prune::until_now(history)?;
     prune::report_later(&later, charset, &mut print_error);
     match unfinished(&snapshots, &args.scan.roots, full).filter(|_| args.resume) {
@@ -85,6 +88,23 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
         false
     });
     Ok(if has_pruned && is_expected { status } else { FAILED })
+}
+
+/// Removes what no rule keeps, and what failed scans have left, before a scan needs the room.
+/// Errors of inventories that no rule keeps are reported after the scan.
+fn make_room(
+    history: &History,
+    args: &ScanArgs,
+    retention: &Retention,
+    charset: Charset,
+) -> Result<(), Error> {
+    if !retention.is_empty() {
+        prune::run(history, (retention, None), charset, &mut |_| (), &mut |_| ())?;
+    }
+    for snapshot in abandoned(&history.snapshots()?, &args.scan) {
+        remove(snapshot).unwrap_or_else(|error| print_error(error.to_string().as_bytes()));
+    }
+    Ok(())
 }
 
 /// Returns whether one of the roots is there, and reports the others if none is: a path that is

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
-use super::store::{Snapshot, is_resumable};
-use crate::scan::{EXCLUSION_OPTIONS, Scan, UnfinishedScan, has_journal, host};
+use super::store::{Snapshot, SnapshotState, is_resumable};
+use crate::scan::{EXCLUSION_OPTIONS, Lock, Scan, UnfinishedScan, has_journal, host};
 use crate::store::Manifest;
 
 /// The options of a scan that decide which entries an inventory has.
@@ -97,6 +97,26 @@ pub fn unfinished<'a>(snapshots: &'a [Snapshot], roots: &[CString], is_full: boo
         let mut empty = resumable.filter(|snapshot| !has_journal(&snapshot.path));
         empty.next().filter(|_| !roots.is_empty())
     })
+}
+
+/// Returns what killed or failed scans have left and nobody goes on with: all that have no journal,
+/// and so nothing, and of those of the trees of `scan` all but the newest. Where a disk is full,
+/// each night would leave one more.
+#[must_use]
+pub fn abandoned<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Vec<&'a Snapshot> {
+    let key = TreesKey::of_scan(scan);
+    let is_left = |snapshot: &&Snapshot| {
+        matches!(snapshot.state, SnapshotState::Unfinished) && !Lock::is_held(&snapshot.path)
+    };
+    let (begun, mut found): (Vec<_>, Vec<_>) =
+        snapshots.iter().filter(is_left).partition(|snapshot| has_journal(&snapshot.path));
+    let is_of_trees = |snapshot: &&Snapshot| {
+        UnfinishedScan::read(&snapshot.path).is_some_and(|scan| TreesKey::of_unfinished(&scan) == key)
+    };
+    let mut begun: Vec<_> = begun.into_iter().filter(is_of_trees).collect();
+    begun.pop();
+    found.extend(begun);
+    found
 }
 
 /// Returns whether two inventories have the same machine, roots and exclusions, so that one tells

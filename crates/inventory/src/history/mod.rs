@@ -18,7 +18,9 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{AHEAD_SEC, Baseline, baseline, earlier, have_same_trees, is_later, newest, unfinished};
+pub use choose::{
+    AHEAD_SEC, Baseline, abandoned, baseline, earlier, have_same_trees, is_later, newest, unfinished,
+};
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
 pub use prune::{PrunePlan, Replaced, plan, remove, remove_leftovers};
 pub use replaced::{Replacement, replaced};

@@ -220,6 +220,34 @@ fn a_leftover_that_stays_blocks_nothing_else() {
     assert_eq!(names(&tree).len(), 2, "{:?}", names(&tree));
 }
 
+/// Once, each night left one more.
+#[test]
+fn scans_that_find_no_room_leave_one_behind() {
+    if !needs_mounts() {
+        return;
+    }
+    let tree = Tree::parse("t/a/f 5000, u/x 1, store/");
+    for number in 0..3000 {
+        fs::write(tree.at(format!("t/a/{number:0>60}")), "").unwrap();
+    }
+    let script = format!(
+        "mount -t tmpfs -o size=400k none store
+         scan() {{ '{0}' scan --keep store --keep-last 3 --full $1; }}
+         scan u; scan t; scan t; dd if=/dev/zero of=store/full bs=1k count=1000
+         for round in 1 2 3 4; do scan t; echo status $?; ls -d store/*.part | wc -l; done
+         rm store/full; scan t && ls -d store/*.part",
+        program().display()
+    );
+    let mut command = Command::new("unshare");
+    let command = command.args(["-m", "sh", "-c", &script]).current_dir(tree.path()).env("LC_ALL", "C");
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let out = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines, ["status 2", "1", "status 2", "1", "status 2", "1", "status 2", "1"], "{errors}");
+    assert!(errors.contains("No space left on device") && errors.contains("store/*.part"), "{errors}");
+}
+
 #[test]
 fn one_run_at_a_time_adds_to_a_store() {
     if !needs_faults() {
