@@ -15,9 +15,9 @@ use parquet::errors::{ParquetError, Result as Parquet};
 use crate::Owners;
 use crate::scan::{BUSY, Lock, create_part_dir, part_path, publish};
 use crate::store::{
-    BatchWriter, Completeness, DirColumns, DirRow, EntryColumns, Error, ErrorRow, Inventory, Manifest,
-    MissingColumns, Op, OptionalColumns, PathColumns, RowBatch, RowGroup, SegmentWriter, Table, VERSION,
-    errno_of,
+    BatchWriter, Completeness, DirColumns, DirRow, EntryColumns, Error, ErrorRow, IMPORTED_FROM, Inventory,
+    Manifest, MissingColumns, Op, OptionalColumns, PathColumns, RowBatch, RowGroup, SegmentWriter, Table,
+    VERSION, errno_of,
 };
 
 /// Most rows of a chunk.
@@ -133,6 +133,10 @@ fn combined_manifest(inventories: &[Inventory]) -> Manifest {
     let mut options: BTreeMap<String, String> =
         manifests().next().map_or_else(BTreeMap::new, |first| first.options.clone());
     options.retain(|name, value| manifests().all(|manifest| manifest.options.get(name) == Some(value)));
+    // Times of a part are of whole seconds.
+    if let Some(program) = manifests().find_map(|manifest| manifest.options.get(IMPORTED_FROM)) {
+        options.insert(IMPORTED_FROM.to_owned(), program.clone());
+    }
     Manifest {
         format: VERSION,
         tool: concat!("fathom ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -149,7 +149,7 @@ impl<'a> Comparison<'a> {
                     Some(rows) => rows,
                     None => rows.insert(InodeColumns::dirs(group)?),
                 };
-                self.sort(side, dir, Vec::new(), rows.info(row, &devices));
+                self.sort(side, dir, Vec::new(), rows.info(row, &devices, paired.in_seconds));
             }
         }
         Ok(())
@@ -173,7 +173,7 @@ impl<'a> Comparison<'a> {
         let names = [group.texts("name")?, group.texts("name_raw")?];
         for (row, dir) in wanted {
             let name = names[1].get(row).or(names[0].get(row)).unwrap_or_default();
-            self.sort(side, dir, name.to_vec(), rows.info(row, &devices));
+            self.sort(side, dir, name.to_vec(), rows.info(row, &devices, self.paired.in_seconds));
         }
         Ok(())
     }

@@ -32,6 +32,7 @@ pub(super) fn differing(
             tree,
             sums: vec![[0; 2]; tree.len()],
             unshared: &paired.unshared_columns,
+            in_seconds: paired.in_seconds,
         };
         inventory.each(Table::Dirs, |group| sums.dirs(group))?;
         inventory.each(Table::Entries, |group| sums.entries(group))?;
@@ -52,6 +53,7 @@ struct DigestTable<'a> {
     sums: Vec<Digest>,
     /// Columns that only one of the inventories has. They do not go into the digest.
     unshared: &'a [&'static str],
+    in_seconds: bool,
 }
 
 impl DigestTable<'_> {
@@ -68,7 +70,7 @@ impl DigestTable<'_> {
         let ids = group.numbers("dir_id")?;
         for row in 0..group.rows() {
             let dir = self.tree.at(ids.or_zero()[row])?;
-            let mut info = rows.info(row, self.devices);
+            let mut info = rows.info(row, self.devices, self.in_seconds);
             info.clear(self.unshared);
             let mut text = Vec::new();
             info.put_dir(&mut text);
@@ -85,7 +87,7 @@ impl DigestTable<'_> {
         for row in 0..group.rows() {
             text.clear();
             put_bytes(names[1].get(row).or(names[0].get(row)).unwrap_or_default(), &mut text);
-            let mut info = rows.info(row, self.devices);
+            let mut info = rows.info(row, self.devices, self.in_seconds);
             info.clear(self.unshared);
             info.put(&mut text);
             self.add(self.tree.at(ids.or_zero()[row])?, &text);

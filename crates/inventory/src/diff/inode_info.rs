@@ -9,6 +9,8 @@ use parquet::errors::Result;
 use super::sorter::{SortRecord, get_bytes, get_number, put_bytes, put_number};
 use crate::store::{NumberColumn, RowGroup, TextColumn};
 
+const MICROS_PER_SEC: i64 = 1_000_000;
+
 /// Marks a missing value in a nullable column, for an inode whose other values are known.
 const NEVER: i64 = i64::MIN;
 
@@ -218,8 +220,9 @@ impl InodeColumns {
         Ok(Self { letters: Some(group.texts("type")?), links: Some(links), ..Self::dirs(group)? })
     }
 
-    /// Returns the metadata of a row, its device number mapped by `devices`.
-    pub(super) fn info(&self, row: usize, devices: &DeviceMap) -> InodeInfo {
+    /// Returns the metadata of a row. Its device number is mapped by `devices`, and `in_seconds`
+    /// tells that times of modification are compared in whole seconds.
+    pub(super) fn info(&self, row: usize, devices: &DeviceMap, in_seconds: bool) -> InodeInfo {
         let letter = |letters: &TextColumn| letters.get(row).and_then(|letter| letter.first()).copied();
         let mut numbers = [0; NUMBERS];
         let known = self.numbers[NumericField::Mode as usize].get(row).is_some();
@@ -227,6 +230,11 @@ impl InodeColumns {
         let absent = if known { NEVER } else { 0 };
         for (number, column) in numbers.iter_mut().zip(&self.numbers) {
             *number = column.get(row).unwrap_or(absent);
+        }
+        let mtime = &mut numbers[NumericField::Mtime as usize];
+        if in_seconds && *mtime != NEVER {
+            *mtime -= mtime.rem_euclid(MICROS_PER_SEC);
+            numbers[NumericField::MtimeNs as usize] = 0;
         }
         let dev = &mut numbers[NumericField::Dev as usize];
         *dev = devices.get(dev).copied().unwrap_or(*dev);

@@ -24,7 +24,7 @@ use std::thread;
 
 use fathom_walk::has_address_space;
 
-use crate::store::Inventory;
+use crate::store::{IMPORTED_FROM, Inventory};
 use crate::top::QueryError;
 use crate::top::span::{self, Span};
 use compare::Comparison;
@@ -131,6 +131,8 @@ struct PairedTrees {
     spans: Sides<Span>,
     /// Columns that only one of the inventories has. They are not compared.
     unshared_columns: Vec<&'static str>,
+    /// Whether times are compared in whole seconds: other programs export no more.
+    in_seconds: bool,
 }
 
 impl PairedTrees {
@@ -142,7 +144,9 @@ impl PairedTrees {
         };
         let single = has_one(Side::Old) && has_one(Side::New);
         let pairs = DirPairs::new(&mut trees, single);
-        Ok(Self { trees, pairs, spans, unshared_columns: unshared_columns(inventories) })
+        let is_imported = |side| inventories.get(side).manifest().options.contains_key(IMPORTED_FROM);
+        let in_seconds = is_imported(Side::Old) || is_imported(Side::New);
+        Ok(Self { trees, pairs, spans, unshared_columns: unshared_columns(inventories), in_seconds })
     }
 
     /// Returns whether a directory has another parent or another name than its counterpart. A root

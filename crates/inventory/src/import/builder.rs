@@ -1,7 +1,7 @@
 //! Makes an inventory of directories and entries that come in the order of a walk: a directory is
 //! entered, its entries and subdirectories follow, and it is left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,9 +13,9 @@ use crate::Owners;
 use crate::merge::begin;
 use crate::scan::{Lock, publish, seconds};
 use crate::store::{
-    BatchWriter, Completeness, DirRow, DirState, EntryRow, EntryTotals, Error, ErrorRow, Manifest,
-    ManifestRoot, MissingColumns, Op, OptionalColumns, RowBatch, RowChunk, SegmentWriter,
-    TREE_PATH_BYTES_MAX, VERSION, stored_path,
+    BatchWriter, Completeness, DirRow, DirState, EntryRow, EntryTotals, Error, ErrorRow, IMPORTED_FROM,
+    Manifest, ManifestRoot, MissingColumns, Op, OptionalColumns, RowBatch, RowChunk, SegmentWriter,
+    TREE_PATH_BYTES_MAX, VERSION, hash, stored_path,
 };
 
 /// Most directories that contain one another. Each takes some hundred bytes while it is open.
@@ -24,6 +24,8 @@ const LEVELS_MAX: usize = 1 << 17;
 const ROOTS_MAX: usize = 1 << 16;
 /// Most bytes of a name, which the kernel limits to 255, and of the path of a root.
 pub(super) const NAME_BYTES_MAX: usize = 65_535;
+/// Most names of open directories that are remembered, to find two of one name: 64 MiB.
+const NAMES_MAX: usize = 4 << 20;
 /// Entries of a directory that are sorted by name, as a scan does.
 const CHUNK_ROWS: usize = 1024;
 /// The error of what another program could not read. Its output has no number.
@@ -47,6 +49,8 @@ pub(super) struct InventoryBuilder {
     batch: RowBatch,
     /// The open directories, the innermost last.
     open: Vec<ImportedDir>,
+    /// The number of names that they remember.
+    names: usize,
     /// The path of the innermost open directory.
     path: Vec<u8>,
     /// Entries of the innermost open directory that have not been added to the batch.
@@ -67,6 +71,8 @@ struct ImportedDir {
     row: EntryRow,
     own: EntryTotals,
     below: EntryTotals,
+    /// The hashes of the names in it so far, as far as all of them are known.
+    names: HashSet<u64>,
 }
 
 struct PendingEntry {
@@ -92,6 +98,7 @@ impl InventoryBuilder {
             writer: BatchWriter::start(segments),
             batch: RowBatch::default(),
             open: Vec::new(),
+            names: 0,
             path: Vec::new(),
             pending: Vec::new(),
             next_id: 1,
@@ -116,6 +123,7 @@ impl InventoryBuilder {
     /// path.
     pub(super) fn enter(&mut self, name: &[u8], row: EntryRow) -> Result<(), Refused> {
         self.check_name(name)?;
+        self.check_new(name)?;
         if self.open.len() >= LEVELS_MAX {
             return Err("directories are nested too deeply");
         }
@@ -135,7 +143,15 @@ impl InventoryBuilder {
             self.batch.owners.insert((row.uid, row.gid));
         }
         let (own, below) = (EntryTotals::default(), EntryTotals::default());
-        self.open.push(ImportedDir { id: self.next_id, name: start, above, row, own, below });
+        self.open.push(ImportedDir {
+            id: self.next_id,
+            name: start,
+            above,
+            row,
+            own,
+            below,
+            names: HashSet::new(),
+        });
         self.next_id += 1;
         Ok(())
     }
@@ -158,6 +174,7 @@ impl InventoryBuilder {
     /// root, and `name` its path.
     pub(super) fn entry(&mut self, name: &[u8], row: EntryRow) -> Result<(), Refused> {
         self.check_name(name)?;
+        self.check_new(name)?;
         if self.open.is_empty() {
             self.roots.push(name.to_vec());
         }
@@ -179,6 +196,7 @@ impl InventoryBuilder {
         }
         let parent = self.open.len().checked_sub(2).map(|at| self.open[at].id);
         let Some(mut dir) = self.open.pop() else { return Ok(()) };
+        self.names -= dir.names.len();
         self.completeness.count(state);
         dir.below.add(&dir.own);
         if dir.row.errno == 0 {
@@ -220,6 +238,14 @@ impl InventoryBuilder {
             return Err("a path is too long");
         }
         if is_root && self.roots.len() >= ROOTS_MAX { Err("there are too many trees") } else { Ok(()) }
+    }
+
+    /// Checks that the innermost open directory has no other entry of this name, as far as
+    /// [`NAMES_MAX`] suffices.
+    fn check_new(&mut self, name: &[u8]) -> Result<(), Refused> {
+        let Some(dir) = self.open.last_mut().filter(|_| self.names < NAMES_MAX) else { return Ok(()) };
+        self.names += 1;
+        if dir.names.insert(hash(name)) { Ok(()) } else { Err("a directory has two entries of one name") }
     }
 
     /// Records that the program could not read an entry of the innermost open directory, or the
@@ -282,7 +308,7 @@ impl InventoryBuilder {
             host: "unknown".to_owned(),
             roots: self.roots.iter().map(|root| manifest_root(root)).collect(),
             options: BTreeMap::from([
-                ("imported-from".to_owned(), origin.program.clone()),
+                (IMPORTED_FROM.to_owned(), origin.program.clone()),
                 ("import-source".to_owned(), source.to_owned()),
             ]),
             optional_columns: OptionalColumns::default(),

@@ -151,8 +151,25 @@ impl LinesBackwards {
         let is_number = !size.is_empty() && size.iter().all(u8::is_ascii_digit);
         let size = std::str::from_utf8(size).ok().filter(|_| is_number).and_then(|size| size.parse().ok());
         let size = size.ok_or_else(|| self.malformed("a size is not a whole number: du without -h"))?;
+        if has_time(path) {
+            return Err(self.malformed("a line has a time: du without --time"));
+        }
         Ok(DuLine { size, path: path.to_vec() })
     }
+}
+
+/// Returns whether a path begins with a time as `du --time` prints it, and a tab.
+fn has_time(path: &[u8]) -> bool {
+    let Some(tab) = path.iter().position(|byte| *byte == b'\t') else { return false };
+    let shape: Vec<u8> =
+        path[..tab].iter().map(|byte| if byte.is_ascii_digit() { b'9' } else { *byte }).collect();
+    let times: [&[u8]; 4] = [
+        b"9999-99-99",
+        b"9999-99-99 99:99",
+        b"9999-99-99 99:99:99.999999999 +9999",
+        b"9999-99-99 99:99:99.999999999 -9999",
+    ];
+    times.contains(&&shape[..])
 }
 
 /// A directory that is open.

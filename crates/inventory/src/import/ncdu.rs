@@ -242,6 +242,16 @@ impl EntryInfo {
             _ => Err(json.malformed("a member that is a number has another value")),
         };
         let narrow = || u32::try_from(number()?).map_err(|_| json.malformed("a number is out of range"));
+        // ncdu extends the sign of an owner of 2^31 or more, as in `-2` or 18446744073709551614.
+        let owner = || match value {
+            JsonToken::Number(Some(number)) => {
+                let extended = u64::try_from(number).ok().map(u64::cast_signed);
+                let signed =
+                    i64::try_from(number).ok().or(extended).and_then(|number| i32::try_from(number).ok());
+                signed.map_or_else(narrow, |signed| Ok(signed.cast_unsigned()))
+            }
+            _ => narrow(),
+        };
         match (name, value) {
             (b"name", JsonToken::String) => self.name = json.text().to_vec(),
             (b"name", _) => return Err(json.malformed("a name is no text")),
@@ -253,8 +263,8 @@ impl EntryInfo {
             (b"dev", _) => self.dev = Some(number()?),
             (b"ino", _) => self.ino = Some(number()?),
             (b"nlink", _) => self.nlink = Some(number()?),
-            (b"uid", _) => self.uid = Some(narrow()?),
-            (b"gid", _) => self.gid = Some(narrow()?),
+            (b"uid", _) => self.uid = Some(owner()?),
+            (b"gid", _) => self.gid = Some(owner()?),
             (b"mode", _) => self.mode = Some(narrow()?),
             // A time before 1970 is negative, or as ncdu writes it, beyond the signed numbers.
             (b"mtime", JsonToken::Number(Some(sec))) => {

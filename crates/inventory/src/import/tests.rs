@@ -6,11 +6,12 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::diff::{ChangeKind, DiffOptions, Sides, diff};
+use crate::diff::{ChangeKind, ChangedField, DiffOptions, Sides, diff};
 use crate::export::{ExportFormat, ExportOptions, export};
 use crate::merge::merge;
 use crate::replay::{ReplayEntry, ReplayVisitor, replay};
@@ -307,6 +308,111 @@ fn an_export_comes_back_with_the_same_sums() {
         let paths = roots.map(|root| ManifestRoot { filesystem: None, filesystem_id: None, ..root.clone() });
         assert_eq!(again.manifest().roots, paths.collect::<Vec<_>>());
     }
+}
+
+/// Once, nearly every file was called modified: other programs have whole seconds and no targets.
+#[test]
+fn a_scan_and_an_import_of_one_tree_do_not_differ() {
+    let top = tempfile::tempdir().unwrap();
+    let tree = top.path().join("tree");
+    fs::create_dir_all(tree.join("d")).unwrap();
+    for name in ["a", "d/b", "d/c"] {
+        fs::write(tree.join(name), name).unwrap();
+        let time = UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
+        fs::File::options().write(true).open(tree.join(name)).unwrap().set_modified(time).unwrap();
+    }
+    std::os::unix::fs::symlink("d/b", tree.join("link")).unwrap();
+    let scanned = |name: &str| {
+        let out = top.path().join(name);
+        let roots = vec![CString::new(tree.as_os_str().as_bytes()).unwrap()];
+        scan(&Scan { roots, ..Scan::default() }, &out, &mut ()).unwrap();
+        Inventory::open(&out).unwrap()
+    };
+    let first = scanned("first");
+    let mut text = Vec::new();
+    let options = ExportOptions { format: ExportFormat::Ncdu, guards_formulas: false, below: None };
+    export(&first, &options, &mut |bytes| {
+        text.extend_from_slice(bytes);
+        Ok(())
+    })
+    .unwrap();
+    let (_temp, import) = imported(ImportFormat::Ncdu, &text).unwrap();
+    let changes = |old: &Inventory, new: &Inventory| {
+        let (mut found, options) = (Vec::new(), DiffOptions { below: None, scratch: top.path().to_owned() });
+        diff(&Sides { old, new }, &options, &mut |change| {
+            let name = change.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec();
+            found.push((String::from_utf8(name).unwrap(), change.kind, change.fields()));
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        found
+    };
+    assert_eq!(changes(&first, &import), []);
+    assert_eq!(changes(&import, &first), []);
+    let time = UNIX_EPOCH + Duration::from_secs(1_700_000_001);
+    fs::File::options().write(true).open(tree.join("a")).unwrap().set_modified(time).unwrap();
+    fs::rename(tree.join("d/b"), tree.join("d/new")).unwrap();
+    let second = scanned("second");
+    let found = changes(&import, &second);
+    let expected = [
+        ("a".to_owned(), ChangeKind::Modified, vec![ChangedField::Mtime]),
+        // Exports have inode numbers of hard links alone.
+        ("b".to_owned(), ChangeKind::Removed, vec![]),
+        ("new".to_owned(), ChangeKind::Created, vec![]),
+    ];
+    assert_eq!(found, expected);
+}
+
+/// ncdu extends the sign of a number of 32 bits. Once, such an export was refused as a whole.
+#[test]
+fn an_owner_of_2_31_or_more_is_read_whatever_its_sign_became() {
+    for (written, uid) in [
+        ("18446744073709551614", u32::MAX - 1),
+        ("-2", u32::MAX - 1),
+        ("4294967294", u32::MAX - 1),
+        ("18446744071562067968", 1 << 31),
+        ("-2147483648", 1 << 31),
+        ("2147483647", i32::MAX as u32),
+    ] {
+        let text = format!(r#"[1,2,{{}},[{{"name":"/d"}},{{"name":"a","uid":{written},"gid":{written}}}]]"#);
+        let (_temp, inventory) = imported(ImportFormat::Ncdu, text.as_bytes()).unwrap();
+        let users = reported(&inventory, ReportKind::User);
+        assert!(
+            users.rows.iter().any(|row| row.key == crate::top::GroupKey::Id(uid)),
+            "{written}: {users:?}"
+        );
+    }
+    for written in ["18446744071562067967", "-2147483649", "4294967296", "1.5"] {
+        let text = format!(r#"[1,2,{{}},[{{"name":"/d"}},{{"name":"a","uid":{written}}}]]"#);
+        assert!(imported(ImportFormat::Ncdu, text.as_bytes()).is_err(), "{written}");
+    }
+}
+
+#[test]
+fn two_entries_of_one_name_are_refused() {
+    let table = [
+        r#"{"name":"a"},{"name":"b"},{"name":"a"}"#,
+        r#"[{"name":"a"}],{"name":"a"}"#,
+        r#"[{"name":"a"},{"name":"x"}],[{"name":"a"}]"#,
+    ];
+    for entries in table {
+        let text = format!(r#"[1,2,{{}},[{{"name":"/d"}},{entries}]]"#);
+        let refused = imported(ImportFormat::Ncdu, text.as_bytes()).unwrap_err();
+        assert!(refused.to_string().contains("a directory has two entries of one name"), "{refused}");
+    }
+    // One name in several directories is none.
+    let text = r#"[1,2,{},[{"name":"/d"},[{"name":"a"},{"name":"a"}],[{"name":"b"},{"name":"a"}]]]"#;
+    imported(ImportFormat::Ncdu, text.as_bytes()).unwrap();
+}
+
+#[test]
+fn times_of_du_are_no_part_of_names() {
+    for time in ["2026-01-31", "2026-01-31 12:00", "2026-01-31 12:00:00.123456789 +0100"] {
+        let text = format!("4\t{time}\tt/a\n8\t{time}\tt\n");
+        let refused = imported(ImportFormat::Du(DuOutput::default()), text.as_bytes()).unwrap_err();
+        assert!(refused.to_string().contains("a line has a time: du without --time"), "{refused}");
+    }
+    imported(ImportFormat::Du(DuOutput::default()), b"4\tt/2026-01-31\tx\n8\tt\n").unwrap();
 }
 
 #[test]

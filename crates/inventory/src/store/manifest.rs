@@ -100,6 +100,10 @@ pub struct ReuseSummary {
     pub entries: u64,
 }
 
+/// The name of the option that has the program from whose output an inventory was imported. Such
+/// an inventory has times of whole seconds.
+pub(crate) const IMPORTED_FROM: &str = "imported-from";
+
 /// An operand of the scan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestRoot {

@@ -28,7 +28,7 @@ pub(crate) use column::{
 pub(crate) use copied_group::{CopiedGroup, CopySource};
 pub(crate) use dirs::{DirRow, PATH_BYTES_MAX, stored_path};
 pub(crate) use files::{create_part_with, is_at, replace_private, sync_directory};
-pub(crate) use manifest::NAME as MANIFEST;
+pub(crate) use manifest::{IMPORTED_FROM, NAME as MANIFEST};
 pub(crate) use optional::OptionalErrors;
 pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
 pub(crate) use read::{
