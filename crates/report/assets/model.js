@@ -65,6 +65,44 @@ function path(node) {
   return names.reduce((joined, name) => (joined.endsWith("/") ? joined + name : `${joined}/${name}`));
 }
 
+// The beginning of the address's mark of a directory, before its path.
+const MARK = "#dir=";
+
+// A path in a mark: bytes other than letters, digits and a few more as `%` with two digits.
+function encoded(text) {
+  return bytesOf(text).map((byte) => {
+    const char = String.fromCharCode(byte);
+    return /[\w.~/-]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }).join("");
+}
+
+function decoded(mark) {
+  try {
+    return shown(decodeURIComponent(mark));
+  } catch {
+    return mark;
+  }
+}
+
+// The directory of an encoded path, or the nearest one above it that is a node, and the part of the
+// path that leads on from there.
+function followed(mark) {
+  let [dir, left] = [mark === "" ? TOP : TREES, mark];
+  const behind = (node) => {
+    const name = encoded(NODES.name[node]);
+    const start = name.endsWith("/") ? name : `${name}/`;
+    return left === name ? "" : left.startsWith(start) ? left.slice(start.length) : null;
+  };
+  while (left !== "") {
+    const next = children(dir).filter((child) => isDir(child) && behind(child) !== null);
+    if (next.length === 0) break;
+    // Of several trees, one may be in another.
+    dir = next.reduce((one, other) => (NODES.name[other].length > NODES.name[one].length ? other : one));
+    left = behind(dir);
+  }
+  return [dir, left];
+}
+
 // The directories from the top to a node.
 function chain(node) {
   const nodes = [];

@@ -15,12 +15,12 @@ function nameOf(node) {
 }
 
 // Shows a directory, and selects one of its entries. The address gets a mark, so that the browser's
-// own way back leads back.
+// own way back leads back, and a link leads to the same directory in a later inventory.
 async function go(dir, selected = null) {
   if (!isDir(dir)) return;
   const focused = at("panel").contains(document.activeElement) || at("crumbs").contains(document.activeElement);
   view.dir = dir;
-  const mark = dir === TOP ? "#" : `#d${dir}`;
+  const mark = dir === TOP ? "#" : `${MARK}${encoded(path(dir))}`;
   if ((location.hash || "#") !== mark) history.pushState(null, "", mark);
   render(selected, focused);
   await fetchRest(dir);
@@ -167,20 +167,28 @@ function openRest(rect) {
 
 async function fetchRest(dir, asked = false) {
   if (!canFetch(dir) || (!asked && PLACES.has(dir))) return;
+  const arrived = await fetched(dir);
+  // The keyboard stays where it is, and so does the selection.
+  if (arrived > 0 && view.dir === dir) {
+    const focused = asked || at("panel").contains(document.activeElement);
+    render(view.selected?.isRest === false ? view.selected.node : null, focused);
+  }
+  if (arrived !== null) at("live").textContent = arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.";
+}
+
+// Fetches more of a directory. Returns the number of entries that have arrived; null after an error,
+// which is shown.
+async function fetched(dir) {
   at("loading").hidden = false;
   try {
-    const arrived = await fetchEntries(dir);
-    // The keyboard stays where it is, and so does the selection.
-    if (arrived > 0 && view.dir === dir) {
-      const focused = asked || at("panel").contains(document.activeElement);
-      render(view.selected?.isRest === false ? view.selected.node : null, focused);
-    }
-    at("live").textContent = arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.";
+    return await fetchEntries(dir);
   } catch (error) {
     at("warning").hidden = false;
     at("warning").textContent = `More of this directory cannot be shown: ${error.message}.`;
+    return null;
+  } finally {
+    at("loading").hidden = true;
   }
-  at("loading").hidden = true;
 }
 
 function facts() {
@@ -221,11 +229,28 @@ function cards() {
   at("foot").textContent = `Made by ${DATA.maker} from an inventory. ${source}`;
 }
 
-function followMark() {
-  const node = location.hash.startsWith("#d") ? Number(location.hash.slice(2)) : TOP;
-  const exists = node === TREES || (Number.isInteger(node) && node >= 0 && node < NODES.name.length && isDir(node));
-  view.dir = exists ? node : TOP;
-  render(null, false);
+// Shows the directory of the mark in the address. What the page of a server leaves out is fetched.
+async function followMark() {
+  const mark = location.hash;
+  const wanted = mark.startsWith(MARK) ? mark.slice(MARK.length) : "";
+  const look = () => {
+    const [dir, left] = followed(wanted);
+    const found = dir === TREES ? TOP : dir;
+    if (view.dir !== found) {
+      view.dir = found;
+      render(null, false);
+    }
+    return left;
+  };
+  view.dir = null;
+  let left = look();
+  while (left !== "" && canFetch(view.dir) && location.hash === mark) {
+    if (await fetched(view.dir) === null) return;
+    left = look();
+  }
+  if (left === "" || location.hash !== mark) return;
+  at("warning").hidden = false;
+  at("warning").textContent = `This page has no ${decoded(wanted)}, and shows the nearest directory above it.`;
 }
 
 facts();
@@ -241,5 +266,4 @@ at("panel").addEventListener("keydown", (event) => {
 });
 addEventListener("popstate", followMark);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map.refresh());
-followMark();
-fetchRest(view.dir);
+followMark().then(() => fetchRest(view.dir));

@@ -1,5 +1,5 @@
-"""Opens pages of `fathom report` in headless Chromium: argv[1] is the page of a tree with hostile names, argv[2] that of a tree
-that has grown. The directory argv[3] is for the browser. Writes the observations as JSON.
+"""Opens pages of `fathom report` in headless Chromium: argv[1] is the page of a tree with hostile names, argv[2] that of the
+same tree later, argv[3] that of a tree that has grown. The directory argv[4] is for the browser. Writes the observations as JSON.
 """
 
 import json
@@ -35,8 +35,8 @@ for (let at = 0; at < data.length; at += 4) {
 return {width: canvas.width, height: canvas.height, colours: [...colours].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([colour]) => colour)}"""
 
 
-def open_page(browser, page):
-    browser.get(pathlib.Path(page).resolve().as_uri())
+def open_page(browser, page, mark=""):
+    browser.get(pathlib.Path(page).resolve().as_uri() + mark)
     wait(browser, lambda: browser.execute_script("return document.querySelectorAll('#panel tbody tr').length"))
 
 
@@ -89,6 +89,26 @@ def visit(browser):
     return found
 
 
+def links(browser, page, other):
+    """Follows the addresses of all directories of `page` in the page `other`, of a later inventory. Returns the directory of each,
+    what is shown, and what is shown for a directory that is gone."""
+    open_page(browser, page)
+    found = []
+    for place in range(len(browser.execute_script(ROWS))):
+        browser.find_elements(By.CSS_SELECTOR, "#panel tbody th button")[place].click()
+        name, mark = crumbs(browser)[-1], browser.execute_script("return location.hash")
+        if len(crumbs(browser)) > 1:
+            found.append([name, mark])
+            browser.find_elements(By.CSS_SELECTOR, "#crumbs button")[0].click()
+    for link in found:
+        browser.get("about:blank")
+        open_page(browser, other, link[1])
+        link.append(crumbs(browser))
+    browser.get("about:blank")
+    open_page(browser, other, "#dir=s/gone/x")
+    return {"found": found, "gone": [crumbs(browser), text(browser, "warning")]}
+
+
 def keyboard(browser):
     """Goes through the map with keys alone, from the field before it on."""
     ActionChains(browser).move_to_element(browser.find_element(By.ID, "title")).perform()
@@ -133,7 +153,7 @@ def requests(browser):
     return [url for url in urls if not url.startswith(("file:", "data:", "chrome:"))]
 
 
-def main(hostile, grown, scratch):
+def main(hostile, later, grown, scratch):
     with tempfile.TemporaryDirectory(dir=scratch) as profile:
         browser = open_browser(profile, scratch)
         try:
@@ -143,6 +163,8 @@ def main(hostile, grown, scratch):
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             open_page(browser, hostile)
             report = {"look": look(browser), "visit": visit(browser), "keyboard": keyboard(browser)}
+            report["links"] = links(browser, hostile, later)
+            open_page(browser, hostile)
             report["elements"] = browser.execute_script(ELEMENTS)
             report["cards"] = {name: browser.execute_script(CARD, name) for name in ("top-dirs", "top-files", "by-ext", "by-size")}
             report["ran"] = browser.execute_script("return window.ran") + [""] * dialogs(browser)
@@ -166,4 +188,4 @@ def main(hostile, grown, scratch):
     json.dump(report, sys.stdout)
 
 
-main(sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]))
+main(sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4]))

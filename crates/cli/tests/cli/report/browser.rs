@@ -84,12 +84,22 @@ fn observed() -> Option<&'static Observed> {
         let python = selenium_python()?;
         let (hostile, grown) = (hostile(), grown());
         stdout_of(&hostile, &["report", "-o", "page.html", "i"]);
+        // A large directory comes first, so the others have other numbers.
+        let hostile = hostile.with("s/0/large 9000000, s/0/more 9000000");
+        stdout_of(&hostile, &["scan", "-o", "later", "s"]);
+        stdout_of(&hostile, &["report", "-o", "later.html", "later"]);
+        fs::remove_dir_all(hostile.at("s/0")).unwrap();
         stdout_of(&grown, &["report", "-o", "page.html", "--since", "old", "i"]);
         let scratch = hostile.at("browser");
         fs::create_dir(&scratch).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/report/browser.py");
         let mut command = Command::new(python);
-        command.arg("-B").arg(script).args([hostile.at("page.html"), grown.at("page.html"), scratch]);
+        command.arg("-B").arg(script).args([
+            hostile.at("page.html"),
+            hostile.at("later.html"),
+            grown.at("page.html"),
+            scratch,
+        ]);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(Observed { report: serde_json::from_slice(&output.stdout).unwrap(), hostile })
@@ -169,6 +179,21 @@ fn a_pointer_shows_paths_and_opens_directories() {
     assert!(look["tip"].as_str().unwrap().starts_with(hover), "{look}");
     assert_eq!(look["clicked"], json!(["s", name]));
     assert_eq!(look["inside"].as_array().unwrap().len(), 4);
+}
+
+/// Once, they had the numbers of nodes, which were those of other directories in the next page.
+#[test]
+fn links_lead_to_the_same_directory_in_a_later_page() {
+    let Some(Observed { report, .. }) = observed() else { return };
+    let links = &report["links"];
+    let found = links["found"].as_array().unwrap();
+    assert_eq!(found.len(), NAMES.len());
+    for link in found {
+        assert!(link[1].as_str().unwrap().starts_with("#dir=s/"), "{link}");
+        assert_eq!(link[2], json!(["s", link[0]]), "{link}");
+    }
+    let gone = "This page has no s/gone/x, and shows the nearest directory above it.";
+    assert_eq!(links["gone"], json!([["s"], gone]));
 }
 
 #[test]
