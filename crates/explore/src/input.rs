@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::arrange::Arrangement;
 use crate::listing::{ListedRows, Listing};
-use crate::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress};
+use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress};
 use crate::source::{Place, Row, SourceError, SourceProgress, SumKey, SumRow};
 
 /// A key of the keyboard, or an action of the mouse.
@@ -113,6 +113,8 @@ pub enum Effect {
         sequence: u64,
         /// The place to which they go.
         kind: RemovalKind,
+        /// The most that is removed: what the user has confirmed.
+        limit: RemovalLimit,
         /// The entries.
         removals: Vec<Removal>,
     },

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_io::FileTime;
 use fathom_remove::Identity;
+pub use fathom_remove::RemovalLimit;
 
 /// An entry to be removed, with everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum RemovalKind {
 }
 
 /// The extent of a removal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalPlan {
     /// The number of entries that are no directories.
     pub files: u64,
@@ -42,6 +43,16 @@ pub struct RemovalPlan {
     /// The bytes that the filesystem gets back, if this is known: an inode with a further name
     /// outside keeps its blocks.
     pub freed: Option<u64>,
+    /// The first reason why something stays.
+    pub kept: Option<Vec<u8>>,
+}
+
+impl RemovalPlan {
+    /// Returns the most that may be removed, once the user has confirmed the plan.
+    #[must_use]
+    pub fn limit(&self) -> RemovalLimit {
+        RemovalLimit { files: self.files, directories: self.directories }
+    }
 }
 
 /// The progress of a removal.
@@ -75,10 +86,12 @@ pub trait Remover: Send {
     /// A message, without the program's name, if nothing can be removed.
     fn plan(&mut self, removals: &[Removal], stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>>;
 
-    /// Removes the entries, and calls `progress` now and then. Returns soon after `stop` is true.
+    /// Removes the entries, no more than `limit`, and calls `progress` now and then. Returns soon
+    /// after `stop` is true.
     fn remove(
         &mut self,
         kind: RemovalKind,
+        limit: RemovalLimit,
         removals: &[Removal],
         progress: &mut dyn FnMut(RemovalProgress),
         stop: &Arc<AtomicBool>,

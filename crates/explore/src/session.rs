@@ -13,7 +13,7 @@ use fathom_io::threads::spawn;
 
 use crate::input::{Answer, Effect, Found, Query, QueryKind};
 use crate::listing::Listing;
-use crate::remover::{Removal, RemovalKind, RemovalProgress, Remover};
+use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalProgress, Remover};
 use crate::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress};
 
 /// The stacks of the threads.
@@ -50,8 +50,8 @@ impl SourceRequests {
 #[derive(Debug)]
 struct RemoverRequest {
     sequence: u64,
-    /// `None` to count only.
-    kind: Option<RemovalKind>,
+    /// The kind of the removal and its limit; `None` to count only.
+    order: Option<(RemovalKind, RemovalLimit)>,
     removals: Vec<Removal>,
 }
 
@@ -181,14 +181,16 @@ impl Session {
             }),
             Effect::Removed(rows) => self.source.change(|requests| requests.removed.extend(rows)),
             Effect::Plan { sequence, removals } => self.ask_remover(sequence, None, removals),
-            Effect::Remove { sequence, kind, removals } => self.ask_remover(sequence, Some(kind), removals),
+            Effect::Remove { sequence, kind, limit, removals } => {
+                self.ask_remover(sequence, Some((kind, limit)), removals)
+            }
             Effect::StopRemoval => self.stop_removal(),
             other => return Some(other),
         }
         None
     }
 
-    fn ask_remover(&self, sequence: u64, kind: Option<RemovalKind>, removals: Vec<Removal>) {
+    fn ask_remover(&self, sequence: u64, order: Option<(RemovalKind, RemovalLimit)>, removals: Vec<Removal>) {
         let Some(remover) = &self.remover else {
             let result = Err(b"nothing can be removed here".to_vec());
             return (self.deliver)(Answer::Planned { sequence, result });
@@ -197,7 +199,7 @@ impl Session {
             requests.stop.store(true, Ordering::Relaxed);
             // A flag for each request: the one before may still be ending.
             requests.stop = Arc::default();
-            requests.next = Some(RemoverRequest { sequence, kind, removals });
+            requests.next = Some(RemoverRequest { sequence, order, removals });
         });
     }
 
@@ -375,15 +377,18 @@ fn run_remover(
         let is_ready = |requests: &RemoverRequests| requests.next.is_some() || requests.ends;
         let (request, stop) = mailbox.wait(None, is_ready, |requests| {
             let next = requests.next.take();
-            requests.is_removing = next.as_ref().is_some_and(|next| next.kind.is_some());
+            requests.is_removing = next.as_ref().is_some_and(|next| next.order.is_some());
             (next, requests.stop.clone())
         });
-        let Some(RemoverRequest { sequence, kind, removals }) = request else { return };
-        let answer = match kind {
+        let Some(RemoverRequest { sequence, order, removals }) = request else { return };
+        let answer = match order {
             None => Answer::Planned { sequence, result: remover.plan(&removals, &stop) },
-            Some(kind) => {
+            Some((kind, limit)) => {
                 let mut tell = throttled(deliver.clone(), clock.clone());
-                Answer::RemovalEnded { sequence, outcome: remover.remove(kind, &removals, &mut tell, &stop) }
+                Answer::RemovalEnded {
+                    sequence,
+                    outcome: remover.remove(kind, limit, &removals, &mut tell, &stop),
+                }
             }
         };
         mailbox.change(|requests| requests.is_removing = false);

@@ -33,6 +33,7 @@ mod options;
 mod protect;
 mod removal;
 mod running;
+mod shared_places;
 mod summary;
 mod target;
 #[cfg(test)]
@@ -46,18 +47,20 @@ use fathom_walk::{Error, Options, Progress, RootSource, Summary, run_unordered};
 
 use removal::{FIELDS, Removal, Remover};
 use running::TargetSource;
+use shared_places::SharedPlaces;
 
 pub use failure::{RemovalCause, RemovalFailure, RemovalOperation};
 pub use fathom_io::Errno;
 pub use identity::Identity;
 pub use observer::{Observer, RemovedEntry};
-pub use options::{RemovalAction, RemovalOptions, TrashOptions};
+pub use options::{RemovalAction, RemovalLimit, RemovalOptions, TrashOptions};
 pub use protect::working_directories;
 pub use summary::RemovalSummary;
 pub use target::Target;
 
 /// Removes targets, in any order and several at once. Continues after failures, each of which is
-/// one call of [`Observer::failed`].
+/// one call of [`Observer::failed`]. A dry run counts an entry that several targets share once; it
+/// keeps all targets in memory for that.
 ///
 /// `watch` is called every few milliseconds.
 ///
@@ -86,10 +89,18 @@ fn remove_over(
     observer: Arc<dyn Observer>,
     run: impl FnOnce(Options, Remover, &mut dyn RootSource) -> Result<Summary, Error>,
 ) -> Result<RemovalSummary, Error> {
-    let removal = Arc::new(Removal::new(options, observer));
-    let mut source = TargetSource::new(targets.into_iter(), &removal);
+    let mut removal = Removal::new(options, observer);
+    let mut targets: Box<dyn Iterator<Item = Target>> = Box::new(targets.into_iter());
+    if removal.is_dry_run {
+        let all: Vec<_> = targets.collect();
+        removal.places = SharedPlaces::of(&all);
+        targets = Box::new(all.into_iter());
+    }
+    let removal = Arc::new(removal);
+    let mut source = TargetSource::new(targets, &removal);
     let walk = run(walk_options(options), Remover(removal.clone()), &mut source)?;
-    Ok(removal.sums.summary(!walk.complete))
+    let summary = removal.sums.summary(!walk.complete);
+    Ok(RemovalSummary { exceeded: removal.has_exceeded(), ..summary })
 }
 
 fn walk_options(options: &RemovalOptions) -> Options {

@@ -29,6 +29,15 @@ pub struct TrashOptions {
     pub deletion_date: String,
 }
 
+/// The most that a removal removes. It stops when there is more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemovalLimit {
+    /// Entries that are no directories.
+    pub files: u64,
+    /// Directories.
+    pub directories: u64,
+}
+
 /// Options of a removal.
 #[derive(Clone, Debug)]
 pub struct RemovalOptions {
@@ -44,6 +53,8 @@ pub struct RemovalOptions {
     /// Directories that are not removed, nor anything that contains them: see
     /// [`working_directories`](crate::working_directories).
     pub protected: Vec<Identity>,
+    /// The most that is removed, as the user has confirmed it; `None` for no limit.
+    pub limit: Option<RemovalLimit>,
     /// The number of threads: [`Model::Auto`] adapts it to the storage.
     pub model: Model,
     /// A fixed number of threads, which turns adaptation off.
@@ -63,6 +74,7 @@ impl Default for RemovalOptions {
             ignore_missing: false,
             measure: false,
             protected: Vec::new(),
+            limit: None,
             model: Model::Auto,
             threads: None,
             hints: ConcurrencyHints::default(),

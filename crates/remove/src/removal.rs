@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use fathom_io::{Errno, Fields, FileType, Follow, Meta, Names, sys};
@@ -20,6 +20,7 @@ use crate::identity::Identity;
 use crate::observer::{Observer, RemovedEntry};
 use crate::options::{RemovalAction, RemovalOptions};
 use crate::running::{RunningTarget, RunningTargets};
+use crate::shared_places::SharedPlaces;
 use crate::summary::RemovalSums;
 
 /// Number of names from which on they are sorted by inode number, as gnulib's fts does: on a disk,
@@ -30,6 +31,11 @@ const BLOCK_BYTES: u64 = 512;
 /// Bytes of paths from which on removed entries are reported before the end of their batch: deep
 /// paths are long.
 const PATH_BYTES_MAX: usize = 1 << 20;
+/// The indices of [`Removal::left`].
+const FILES: usize = 0;
+const DIRECTORIES: usize = 1;
+/// The error of a removal beyond the limit, which unlinkat(2) does not have.
+const EXCEEDED: Errno = Errno::CANCELED;
 /// The metadata that is read of entries.
 pub(crate) const FIELDS: Fields = Fields::BLOCKS.union(Fields::TIMES);
 
@@ -40,6 +46,11 @@ pub(crate) struct Removal {
     pub(crate) ignore_missing: bool,
     pub(crate) measures: bool,
     pub(crate) protected: Vec<Identity>,
+    /// The places of targets, in a dry run.
+    pub(crate) places: SharedPlaces,
+    /// How many files and directories may still be removed.
+    left: Option<[AtomicU64; 2]>,
+    has_exceeded: AtomicBool,
     stop: Arc<AtomicBool>,
     pub(crate) targets: RunningTargets,
     pub(crate) sums: RemovalSums,
@@ -56,6 +67,9 @@ impl Removal {
             ignore_missing: options.ignore_missing,
             measures: options.measure || is_dry_run,
             protected: options.protected.clone(),
+            places: SharedPlaces::default(),
+            left: options.limit.map(|limit| [limit.files, limit.directories].map(AtomicU64::new)),
+            has_exceeded: AtomicBool::new(false),
             stop: options.stop.clone(),
             targets: RunningTargets::default(),
             sums: RemovalSums::default(),
@@ -65,7 +79,27 @@ impl Removal {
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.has_exceeded()
+    }
+
+    /// Returns whether there is more than the limit.
+    pub(crate) fn has_exceeded(&self) -> bool {
+        self.has_exceeded.load(Ordering::Relaxed)
+    }
+
+    /// Takes one of the files or directories that may be removed.
+    ///
+    /// # Errors
+    /// [`EXCEEDED`] if none is left: the removal stops.
+    fn take(&self, kind: usize) -> Result<(), Errno> {
+        let Some(left) = &self.left else { return Ok(()) };
+        let take = |left: u64| left.checked_sub(1);
+        // The counters publish no data, so no ordering is needed.
+        let taken = left[kind].fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map(drop).map_err(|_none| {
+            self.has_exceeded.store(true, Ordering::Relaxed);
+            EXCEEDED
+        })
     }
 
     /// Counts and reports a failure.
@@ -108,7 +142,10 @@ impl Removal {
         if let Some(meta) = &meta {
             self.sums.note_links(meta);
         }
-        if !self.is_dry_run {
+        if self.is_dry_run {
+            fathom_io::fault::point("remove-count");
+        } else {
+            self.take(FILES)?;
             fathom_io::fault::point("remove-unlink");
             unlinkat(at, name, AtFlags::empty())?;
         }
@@ -140,6 +177,7 @@ impl Removal {
             if sys::stat(at.as_fd(), at.name(), Follow::No, Fields::IDENTITY)?.id() != dir.id() {
                 return Err(RemovalCause::Replaced);
             }
+            self.take(DIRECTORIES)?;
             fathom_io::fault::point("remove-rmdir");
             unlinkat(&at, at.name(), AtFlags::REMOVEDIR)?;
             running.has_removed.store(true, Ordering::Relaxed);
@@ -174,7 +212,7 @@ impl Removal {
             return;
         }
         match self.remove_dir(&state.running, node, &state.meta) {
-            Ok(()) | Err(RemovalCause::Os(Errno::NOENT)) => {}
+            Ok(()) | Err(RemovalCause::Os(Errno::NOENT | EXCEEDED)) => {}
             Err(RemovalCause::Os(Errno::NOTEMPTY | Errno::EXIST)) => {
                 keep(node);
                 let mut left = state.running.left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -238,8 +276,8 @@ impl Remover {
                     allocated: meta.as_ref().map(allocated),
                 })
             }
-            // Another process removed it.
-            Err(Errno::NOENT) => None,
+            // Another process removed it, or it stays.
+            Err(Errno::NOENT | EXCEEDED) => None,
             Err(errno) => {
                 let at = (dir, Some(name));
                 removal.entry_failed(&state.running, at, RemovalOperation::Remove, errno.into());
@@ -294,6 +332,9 @@ impl Visitor for Remover {
         let Some(state) = dir.note::<DirState>() else { return };
         let mut path_bytes = 0;
         for entry in entries.take_while(|_| !self.0.is_stopped()) {
+            if !self.0.places.meet(state.meta.id(), entry.name.name) {
+                continue;
+            }
             match (entry.file_type(), entry.meta) {
                 (FileType::Directory, _) => emit.descend(&entry),
                 (FileType::Unknown, Some(Err(errno))) => emit.failed(&entry, errno),
@@ -342,6 +383,7 @@ impl Visitor for Remover {
         let Some(running) = self.running(root) else { return };
         match self.0.unlink_target(&running, root) {
             Ok(entry) => self.0.removed(&[entry]),
+            Err(RemovalCause::Os(EXCEEDED)) => {}
             Err(cause) => self.0.target_failed(&running.target, RemovalOperation::Remove, cause),
         }
     }

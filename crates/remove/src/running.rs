@@ -113,24 +113,29 @@ impl<'r, I: Iterator<Item = Target>> TargetSource<'r, I> {
         Self { targets, removal, roots: 0, last: None, parents: Vec::new(), parents_max }
     }
 
-    /// Opens the parent directory of a target, and supplies the target as a root.
+    /// Opens the parent directory of a target, and supplies the target as a root; `None` if a dry
+    /// run has counted it already.
     fn start(
         &mut self,
         target: &Target,
         again: Option<Arc<RunningTarget>>,
-    ) -> Result<NextRoot, RemovalCause> {
+    ) -> Result<Option<NextRoot>, RemovalCause> {
         let location = target.split()?;
         let parent = match &self.last {
             Some((last, parent)) if last.is_beside(&location) => parent.clone(),
             _ => Arc::new(location.open()?),
         };
         let (name, is_directory) = (location.name.clone(), location.is_directory);
+        let found = beneath::stat(parent.as_fd())?;
+        if again.is_none() && !self.removal.places.meet(found.id(), &name) {
+            return Ok(None);
+        }
         let running = match again {
             Some(again) => again,
             None => Arc::new(RunningTarget {
                 target: target.clone(),
                 path: without_slashes(target.path_bytes()),
-                dev: beneath::stat(parent.as_fd())?.dev,
+                dev: found.dev,
                 is_directory,
                 walks: AtomicU32::new(0),
                 futile_walks: AtomicU32::new(0),
@@ -145,7 +150,7 @@ impl<'r, I: Iterator<Item = Target>> TargetSource<'r, I> {
             self.parents.push(Arc::downgrade(&parent));
         }
         self.last = Some((location, parent.clone()));
-        Ok(NextRoot::At(parent, name))
+        Ok(Some(NextRoot::At(parent, name)))
     }
 
     /// Returns whether no further parent directory may be opened now.
@@ -172,7 +177,8 @@ impl<I: Iterator<Item = Target>> RootSource for TargetSource<'_, I> {
             // While anything is removed, it may have to be walked again.
             let Some(target) = target else { return if wait { NextRoot::End } else { NextRoot::NotNow } };
             match self.start(&target, again) {
-                Ok(root) => return root,
+                Ok(Some(root)) => return root,
+                Ok(None) => {}
                 Err(cause) => self.removal.target_failed(&target, RemovalOperation::Remove, cause),
             }
         }

@@ -26,6 +26,9 @@ pub struct RemovalSummary {
     pub failures: u64,
     /// Whether the removal was stopped before its end.
     pub stopped: bool,
+    /// Whether it was stopped because there was more than its
+    /// [limit](crate::RemovalOptions::limit).
+    pub exceeded: bool,
 }
 
 /// Adds bytes. A filesystem, of FUSE for example, may say anything about its files, so the sum
@@ -108,6 +111,7 @@ impl RemovalSums {
             freed: whole,
             failures: of(&self.failures),
             stopped,
+            exceeded: false,
         }
     }
 }

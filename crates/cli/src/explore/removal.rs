@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, Remover};
 use fathom_remove::{
-    Observer, RemovalAction, RemovalFailure, RemovalOptions, RemovalSummary, RemovedEntry, Target, remove,
-    working_directories,
+    Observer, RemovalAction, RemovalFailure, RemovalLimit, RemovalOptions, RemovalSummary, RemovedEntry,
+    Target, remove, working_directories,
 };
 use fathom_text::quote::Charset;
 use fathom_walk::Error;
@@ -21,6 +21,9 @@ use super::args::ExploreArgs;
 use crate::shared::output::reason;
 use crate::shared::removal::{RemovalLog, failure_message, trash_options, xdg_directory};
 use crate::shared::start::AutoStart;
+
+/// The message about a removal that stops at its limit.
+const MORE: &[u8] = b"there is more by now than was counted: the rest stays";
 
 /// Returns the remover for entries of this machine; `None` if nothing may be removed.
 pub(crate) fn open_remover(args: &ExploreArgs, charset: Charset) -> Option<Box<dyn Remover>> {
@@ -47,7 +50,7 @@ struct TreeRemover {
 impl TreeRemover {
     fn run(
         &self,
-        action: RemovalAction,
+        (action, limit): (RemovalAction, Option<RemovalLimit>),
         removals: &[Removal],
         watch: &Arc<RemovalWatch>,
         progress: &mut dyn FnMut(RemovalProgress),
@@ -55,6 +58,7 @@ impl TreeRemover {
     ) -> Result<RemovalSummary, Error> {
         let options = RemovalOptions {
             action,
+            limit,
             // Without a working directory, nothing contains it.
             protected: working_directories().unwrap_or_default(),
             stop: stop.clone(),
@@ -80,15 +84,16 @@ impl TreeRemover {
 impl Remover for TreeRemover {
     fn plan(&mut self, removals: &[Removal], stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
         let watch = self.watch(None, false);
-        let plan = self.run(RemovalAction::DryRun, removals, &watch, &mut |_| (), stop);
+        let plan = self.run((RemovalAction::DryRun, None), removals, &watch, &mut |_| (), stop);
         let plan = plan.map_err(|error| error.to_string().into_bytes())?;
         match watch.take_failure() {
             Some(failure) if plan.files + plan.directories == 0 => Err(failure),
-            _ => Ok(RemovalPlan {
+            failure => Ok(RemovalPlan {
                 files: plan.files,
                 directories: plan.directories,
                 bytes: plan.allocated,
                 freed: (plan.failures == 0 && !plan.stopped).then_some(plan.freed),
+                kept: failure,
             }),
         }
     }
@@ -96,6 +101,7 @@ impl Remover for TreeRemover {
     fn remove(
         &mut self,
         kind: RemovalKind,
+        limit: RemovalLimit,
         removals: &[Removal],
         progress: &mut dyn FnMut(RemovalProgress),
         stop: &Arc<AtomicBool>,
@@ -116,8 +122,12 @@ impl Remover for TreeRemover {
             RemovalAction::Trash(options) => Some(options.home.clone()),
             _ => None,
         };
-        let ended = self.run(action, removals, &watch, progress, stop);
-        let error = ended.err().map(|error| error.to_string().into_bytes());
+        let ended = self.run((action, Some(limit)), removals, &watch, progress, stop);
+        let error = match ended {
+            Ok(summary) if summary.exceeded => Some(MORE.to_vec()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string().into_bytes()),
+        };
         RemovalOutcome {
             removed: removals.iter().map(is_gone).collect(),
             trashes: trash_home.map(|home| trashes(removals, home.as_deref())).unwrap_or_default(),

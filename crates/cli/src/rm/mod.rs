@@ -13,15 +13,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_remove::{
-    Observer, RemovalAction, RemovalFailure, RemovalOperation, RemovalOptions, RemovalSummary, Target,
-    remove, working_directories,
+    Observer, RemovalAction, RemovalFailure, RemovalLimit, RemovalOperation, RemovalOptions, RemovalSummary,
+    Target, remove, working_directories,
 };
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{PathList, PathSource, RmArgs};
 use self::paths::{ListedTarget, Paths, PathsError, file_bytes};
 use self::question::Confirmation;
-use self::report::{EventWords, RmReport, cause};
+use self::report::{EventWords, KeptReasons, RmReport, cause};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::interrupt::TerminationSignals;
 use crate::shared::locale;
@@ -108,13 +108,39 @@ fn removed(
     };
     let targets: Vec<_> = paths.filter_map(|target| as_shown(target, report)).collect();
     let count = RemovalOptions { action: RemovalAction::DryRun, ..options.clone() };
-    let plan = run(Box::new(targets.iter().cloned()), &count, Arc::new(()))?;
-    if plan.files + plan.directories > 0 && !confirmation.is_given(&plan) {
-        return Ok(None);
+    let mut done = RemovalSummary::default();
+    loop {
+        let reasons = Arc::new(KeptReasons::default());
+        let plan = run(Box::new(targets.iter().cloned()), &count, reasons.clone())?;
+        let is_asked = plan.files + plan.directories > 0;
+        if is_asked && !confirmation.is_given(&plan, &reasons.texts(report.charset()), &signals.stop) {
+            return Ok(None);
+        }
+        // Until now, a signal has ended the process, also while it waited for the answer.
+        signals.register_once();
+        let limit = Some(RemovalLimit { files: plan.files, directories: plan.directories });
+        let limited = RemovalOptions { limit, ..options.clone() };
+        let ended = run(Box::new(targets.iter().cloned()), &limited, report.clone())?;
+        done = sum(&done, &ended);
+        if !ended.exceeded || signals.has_arrived() {
+            return Ok(Some(done));
+        }
+        let removed = question::counts(&done);
+        report.print_error(
+            format!("there is more by now than was counted; removed {removed} so far").as_bytes(),
+        );
     }
-    // Until now, a signal has ended the process, also while it waited for the answer.
-    signals.register();
-    run(Box::new(targets.into_iter()), options, report.clone()).map(Some)
+}
+
+fn sum(one: &RemovalSummary, other: &RemovalSummary) -> RemovalSummary {
+    RemovalSummary {
+        files: one.files + other.files,
+        directories: one.directories + other.directories,
+        allocated: one.allocated.saturating_add(other.allocated),
+        freed: one.freed.saturating_add(other.freed),
+        failures: one.failures + other.failures,
+        ..*other
+    }
 }
 
 /// Returns the target of a list. A path that is none is reported.
@@ -136,13 +162,14 @@ fn as_shown(target: Target, report: &RmReport) -> Option<Target> {
 /// Prints the sums where they are wanted. Returns the exit status.
 fn finish(args: &RmArgs, summary: &RemovalSummary, report: &RmReport, signals: &TerminationSignals) -> u8 {
     let (done, would) = if args.trash { ("trashed", "would trash") } else { ("removed", "would remove") };
-    if args.dry_run {
+    if args.dry_run && !(summary.stopped && signals.has_arrived()) {
         // The trash keeps all blocks.
         let amount = if args.trash { question::amount_kept(summary) } else { question::amount(summary) };
         report.print(format!("{would} {amount}\n").as_bytes());
     }
     let status = report.status();
     if summary.stopped && signals.has_arrived() {
+        let done = if args.dry_run { "counted" } else { done };
         report.print_error(format!("interrupted: {done} {}", question::counts(summary)).as_bytes());
         return signals.status();
     }
@@ -164,6 +191,7 @@ fn options(args: &RmArgs, signals: &TerminationSignals, charset: Charset) -> Rem
         recursive: args.recursive,
         ignore_missing: args.force,
         measure: args.log.is_some(),
+        limit: None,
         // Without a working directory, nothing contains it.
         protected: working_directories().unwrap_or_default(),
         model: args.model,

@@ -1,10 +1,15 @@
 //! The question before a removal, on a terminal, and the words for sums.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_remove::RemovalSummary;
 use fathom_text::human::BlockSize;
+use fathom_text::quote::escape_controls;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use super::NAME;
 use super::args::{PathList, RmArgs};
@@ -37,22 +42,39 @@ impl Confirmation {
         terminal.map(|terminal| Some(Self::Terminal(terminal))).map_err(|_| message.to_vec())
     }
 
-    /// Asks whether to remove what a dry run has counted. To confirm the removal of directories,
-    /// the number of files must be typed.
-    pub(crate) fn is_given(&mut self, plan: &RemovalSummary) -> bool {
-        let (question, mut answer) = (question(plan), String::new());
-        // An answer that cannot be read is no.
-        let _ = match self {
+    /// Asks whether to remove what a dry run has counted, beside the `reasons` why something stays.
+    /// To confirm the removal of directories, the number of files must be typed. A signal, which
+    /// sets `stop`, is no.
+    pub(crate) fn is_given(&mut self, plan: &RemovalSummary, reasons: &[u8], stop: &AtomicBool) -> bool {
+        let question = [reasons, question(plan).as_bytes()].concat();
+        let answer = match self {
             Self::StandardInput => {
-                write_stderr(question.as_bytes());
-                std::io::stdin().read_line(&mut answer)
+                write_stderr(&question);
+                answer(std::io::stdin().as_fd(), stop)
             }
-            Self::Terminal(terminal) => terminal
-                .write_all(question.as_bytes())
-                .and_then(|()| BufReader::new(&*terminal).read_line(&mut answer)),
+            Self::Terminal(terminal) => {
+                // A question that cannot be written has no answer.
+                let written = terminal.write_all(&escape_controls(&question));
+                written.ok().and_then(|()| answer(terminal.as_fd(), stop))
+            }
         };
-        is_yes(plan, answer.trim())
+        is_yes(plan, answer.unwrap_or_default().trim())
     }
+}
+
+/// Reads a line of a terminal; `None` at its end, after an error, and when a signal sets `stop`.
+fn answer(terminal: BorrowedFd<'_>, stop: &AtomicBool) -> Option<String> {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") && !stop.load(Ordering::Relaxed) {
+        let mut byte = [0];
+        // The handlers of signals make read(2) go on, and poll(2) end (signal(7)).
+        match poll(&mut [PollFd::new(&terminal, PollFlags::IN)], None) {
+            Ok(_) if rustix::io::read(terminal, &mut byte) == Ok(1) => line.extend(byte),
+            Err(Errno::INTR) => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    line.ends_with(b"\n").then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
 fn question(plan: &RemovalSummary) -> String {

@@ -42,6 +42,10 @@ impl RmReport {
         Self { charset, out, words, log, stop, has_failed, has_lost_log }
     }
 
+    pub(crate) fn charset(&self) -> Charset {
+        self.charset
+    }
+
     fn out(&self) -> MutexGuard<'_, Output> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,6 +103,38 @@ impl Observer for RmReport {
 
     fn failed(&self, failure: &RemovalFailure) {
         self.fail(&failure_message(failure, self.charset));
+    }
+}
+
+/// The failures of a count before the question: why something stays.
+#[derive(Default)]
+pub(crate) struct KeptReasons(Mutex<(Vec<RemovalFailure>, u64)>);
+
+/// The most failures that are shown before the question.
+const REASONS_MAX: usize = 5;
+
+impl KeptReasons {
+    /// Returns a line for each of the first failures, and for how many others there are.
+    pub(crate) fn texts(&self, charset: Charset) -> Vec<u8> {
+        let (kept, others) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = |message: &[u8]| [NAME.as_bytes(), b": ", message, b"\n"].concat();
+        let mut text: Vec<u8> =
+            kept.iter().flat_map(|failure| line(&failure_message(failure, charset))).collect();
+        if *others > 0 {
+            text.extend(line(format!("{others} more cannot be removed").as_bytes()));
+        }
+        text
+    }
+}
+
+impl Observer for KeptReasons {
+    fn failed(&self, failure: &RemovalFailure) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0.len() < REASONS_MAX {
+            kept.0.push(failure.clone());
+        } else {
+            kept.1 += 1;
+        }
     }
 }
 

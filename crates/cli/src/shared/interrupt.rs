@@ -23,6 +23,7 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
 pub(crate) struct TerminationSignals {
     pub(crate) stop: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
+    is_registered: Arc<AtomicBool>,
 }
 
 impl TerminationSignals {
@@ -39,6 +40,13 @@ impl TerminationSignals {
             let _ = flag::register_conditional_default(signal, self.stop.clone())
                 .and_then(|_| flag::register_usize(signal, self.signal.clone(), signal as usize))
                 .and_then(|_| flag::register(signal, self.stop.clone()));
+        }
+    }
+
+    /// Installs the handlers, unless they are installed.
+    pub(crate) fn register_once(&self) {
+        if !self.is_registered.swap(true, Ordering::Relaxed) {
+            self.register();
         }
     }
 

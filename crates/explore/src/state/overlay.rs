@@ -4,7 +4,7 @@
 use super::{Prompt, State};
 use crate::input::{Effect, Key};
 use crate::marks::Marks;
-use crate::remover::{Removal, RemovalKind, RemovalPlan, RemovalProgress};
+use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalPlan, RemovalProgress};
 use crate::source::{Place, Row};
 
 /// A window over the rows.
@@ -52,14 +52,14 @@ pub(super) enum RunStep {
 }
 
 /// The question that a removal asks, or its progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Confirmation<'a> {
     /// The remover still counts.
     Planning,
     /// The user is to press `y`.
-    Key(RemovalPlan),
+    Key(&'a RemovalPlan),
     /// The user is to type the number of entries, and has typed this text.
-    Count(RemovalPlan, &'a str),
+    Count(&'a RemovalPlan, &'a str),
     /// The remover removes.
     Removing(RemovalProgress),
 }
@@ -83,8 +83,8 @@ impl RemovalRun {
     pub fn confirmation(&self) -> Confirmation<'_> {
         match &self.step {
             RunStep::Planning => Confirmation::Planning,
-            RunStep::Confirming(plan, typed) if plan.directories > 0 => Confirmation::Count(*plan, typed),
-            RunStep::Confirming(plan, _) => Confirmation::Key(*plan),
+            RunStep::Confirming(plan, typed) if plan.directories > 0 => Confirmation::Count(plan, typed),
+            RunStep::Confirming(plan, _) => Confirmation::Key(plan),
             RunStep::Removing(progress) => Confirmation::Removing(*progress),
         }
     }
@@ -113,15 +113,16 @@ impl RemovalRun {
                     Key::Backspace => drop(typed.pop()),
                     _ => {}
                 }
-                (true, is_confirmed.then(|| self.begin()))
+                let limit = plan.limit();
+                (true, is_confirmed.then(|| self.begin(limit)))
             }
         }
     }
 
-    fn begin(&mut self) -> Effect {
+    fn begin(&mut self, limit: RemovalLimit) -> Effect {
         self.step = RunStep::Removing(RemovalProgress::default());
         let removals = std::mem::take(&mut self.removals);
-        Effect::Remove { sequence: self.sequence, kind: self.kind, removals }
+        Effect::Remove { sequence: self.sequence, kind: self.kind, limit, removals }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The windows over the rows.
 
+use fathom_text::quote::Charset;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -121,11 +122,11 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
     match run.confirmation() {
         Confirmation::Planning => lines.push("counting... (Esc stops)".to_owned()),
         Confirmation::Key(plan) => {
-            lines.extend(extent(&plan));
+            lines.extend(extent(plan, run.kind(), charset));
             lines.push("Remove? (y, n)".to_owned());
         }
         Confirmation::Count(plan, typed) => {
-            lines.extend(extent(&plan));
+            lines.extend(extent(plan, run.kind(), charset));
             lines.push(format!("Type {}, Enter (Esc: no): {typed}_", plan.files + plan.directories));
         }
         Confirmation::Removing(progress) => {
@@ -136,14 +137,17 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
     lines
 }
 
-/// Returns the numbers of a plan.
-fn extent(plan: &RemovalPlan) -> [String; 2] {
+/// Returns the numbers of a plan, and why something stays.
+fn extent(plan: &RemovalPlan, kind: RemovalKind, charset: Charset) -> Vec<String> {
     let freed = match plan.freed {
+        _ if kind == RemovalKind::Trash => "frees nothing yet".to_owned(),
         Some(bytes) => format!("frees {}", text::size(bytes)),
         None => "frees an unknown part".to_owned(),
     };
-    [
+    let numbers = [
         format!("files: {}, directories: {}", plan.files, plan.directories),
         format!("{} on disk, {freed}", text::size(plan.bytes)),
-    ]
+    ];
+    let kept = plan.kept.as_ref().map(|kept| format!("stays: {}", text::name(kept, charset)));
+    numbers.into_iter().chain(kept).collect()
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
 use fathom_explore::listing::Listing;
 use fathom_explore::memory::{MemorySource, directory, file};
-use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, Remover};
+use fathom_explore::remover::{
+    Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, Remover,
+};
 use fathom_explore::source::{RowState, Source};
 use fathom_explore::state::{Settings, State};
 use fathom_explore::views::render;
@@ -29,12 +31,13 @@ impl Remover for FakeRemover {
         // Directories and they alone have no change time.
         let directories = removals.iter().filter(|removal| removal.ctime.is_none()).count() as u64;
         let files = removals.len() as u64 - directories + 10 * directories;
-        Ok(RemovalPlan { files, directories, bytes: 1 << 20, freed: Some(1 << 19) })
+        Ok(RemovalPlan { files, directories, bytes: 1 << 20, freed: Some(1 << 19), kept: None })
     }
 
     fn remove(
         &mut self,
         kind: RemovalKind,
+        _limit: RemovalLimit,
         removals: &[Removal],
         progress: &mut dyn FnMut(RemovalProgress),
         _stop: &Arc<AtomicBool>,
@@ -129,9 +132,9 @@ impl Driver {
                 Effect::Plan { sequence, removals } => {
                     Answer::Planned { sequence, result: self.remover.plan(&removals, &never) }
                 }
-                Effect::Remove { sequence, kind, removals } => {
+                Effect::Remove { sequence, kind, limit, removals } => {
                     let mut tell = |_| {};
-                    let outcome = self.remover.remove(kind, &removals, &mut tell, &never);
+                    let outcome = self.remover.remove(kind, limit, &removals, &mut tell, &never);
                     Answer::RemovalEnded { sequence, outcome }
                 }
                 other => {

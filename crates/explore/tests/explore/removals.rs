@@ -18,8 +18,8 @@ fn confirmation(it: &Driver) -> Confirmation<'_> {
 fn a_file_is_deleted_after_one_key() {
     let mut it = explorer();
     it.keys("fnotes\nd");
-    let plan = RemovalPlan { files: 1, directories: 0, bytes: 1 << 20, freed: Some(1 << 19) };
-    assert_eq!(confirmation(&it), Confirmation::Key(plan));
+    let plan = RemovalPlan { files: 1, directories: 0, bytes: 1 << 20, freed: Some(1 << 19), kept: None };
+    assert_eq!(confirmation(&it), Confirmation::Key(&plan));
     // Other keys do nothing, and no other answer than `y` removes.
     it.keys("d x\n5");
     assert!(it.remover.removed.is_empty());

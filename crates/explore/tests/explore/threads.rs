@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
 use fathom_explore::memory::{MemorySource, file};
-use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, Remover};
+use fathom_explore::remover::{
+    Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, Remover,
+};
 use fathom_explore::session::Session;
 use fathom_explore::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress, SumKey, SumRow};
 use fathom_explore::state::{Settings, State};
@@ -269,6 +271,7 @@ impl Remover for GatedRemover {
     fn remove(
         &mut self,
         _kind: RemovalKind,
+        _limit: RemovalLimit,
         _removals: &[Removal],
         _progress: &mut dyn FnMut(RemovalProgress),
         stop: &Arc<AtomicBool>,
@@ -296,7 +299,12 @@ fn gated() -> (Session, Receiver<()>, Sender<()>, Arc<AtomicBool>) {
 #[test]
 fn the_end_waits_for_a_removal() {
     let (session, has_begun, _open, ended) = gated();
-    session.perform(Effect::Remove { sequence: 1, kind: RemovalKind::Delete, removals: Vec::new() });
+    session.perform(Effect::Remove {
+        sequence: 1,
+        kind: RemovalKind::Delete,
+        limit: RemovalPlan::default().limit(),
+        removals: Vec::new(),
+    });
     has_begun.recv_timeout(LIMIT).unwrap();
     session.end();
     assert!(ended.load(Ordering::Relaxed));

@@ -205,3 +205,28 @@ fn a_directory_that_is_filled_meanwhile_is_emptied_again_up_to_a_limit() {
         assert_eq!(observer.2.messages(temp.path()), all);
     }
 }
+
+#[test]
+fn a_removal_stops_at_its_limit_without_a_failure() {
+    for threads in [1, 4] {
+        let temp = tempfile::tempdir().unwrap();
+        let tree = temp.path().join("tree");
+        for number in 0..200 {
+            fs::create_dir_all(tree.join(format!("{}", number % 10))).unwrap();
+            fs::write(tree.join(format!("{}/{number}", number % 10)), "").unwrap();
+        }
+        let plan = run([Target::path(&tree)], &dry_run()).0;
+        let with = |files, directories| RemovalOptions {
+            limit: Some(crate::RemovalLimit { files, directories }),
+            threads: Some(threads),
+            ..measured()
+        };
+        let (some, log) = run([Target::path(&tree)], &with(50, 5));
+        assert_eq!((some.files, some.exceeded, some.failures), (50, true, 0));
+        assert!(some.directories <= 5 && log.failed.lock().unwrap().is_empty());
+        let left = with(plan.files - some.files, plan.directories - some.directories);
+        let (rest, _) = run([Target::path(&tree)], &left);
+        assert_eq!((rest.files + some.files, rest.exceeded, rest.failures), (200, false, 0));
+        assert!(!tree.exists());
+    }
+}

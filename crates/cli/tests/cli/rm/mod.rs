@@ -1,5 +1,6 @@
 //! `fathom rm`: messages, exit statuses, lists of paths, dry runs and the log, as a user sees them.
 
+mod counted;
 mod listed;
 mod mounts;
 mod question;

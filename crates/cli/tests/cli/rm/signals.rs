@@ -30,6 +30,25 @@ fn a_signal_stops_the_removal_and_says_how_much_was_removed() {
     }
 }
 
+/// Once, it said that files were removed.
+#[test]
+fn a_dry_run_that_is_interrupted_says_how_much_it_has_counted() {
+    if is_ignored(2) {
+        return;
+    }
+    let tree = Tree::parse("").wide("d", 500);
+    let mut command = Command::new(program());
+    command.args(["rm", "-r", "--threads=1", "--dry-run", "d"]).current_dir(tree.path()).env("LC_ALL", "C");
+    let output = command.env("FATHOM_FAULT", "remove-count:100:INT").output().unwrap();
+    let (code, stdout, stderr) = parts(&output);
+    assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
+    assert!(
+        stderr.starts_with("fathom rm: interrupted: counted ") && stderr.lines().count() == 1,
+        "{stderr}"
+    );
+    assert_eq!(fs::read_dir(tree.at("d")).unwrap().count(), 500);
+}
+
 #[test]
 fn a_signal_after_a_failure_ends_with_its_number() {
     if is_ignored(2) {
