@@ -9,6 +9,7 @@ use fathom_serve::generator::Generator;
 use fathom_serve::listen::Activation;
 use fathom_serve::server::{Server, StartOptions};
 use fathom_serve::{Config, Error, Op, rules};
+use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::raise;
@@ -43,9 +44,15 @@ pub(super) fn serve(
     let options = StartOptions { activation, stream, errors, on_failure, generator, clock };
     let mut server = Server::start(config, options)?;
     print_addresses(&server, config);
+    let addresses = server.addresses().join(", ");
+    notify(NotifyState::Ready, &format!("Serving on {addresses}"));
     for signal in signals.forever() {
         match signal {
-            SIGHUP => reload(&mut server, &again),
+            SIGHUP => {
+                notify_reloading();
+                let result = reload(&mut server, &again);
+                notify(NotifyState::Ready, &format!("Serving on {addresses}; {result}"));
+            }
             SIGUSR1 => print_warnings(&server.reopen_logs()),
             SIGINT => return Ok(shut_down(server, INTERRUPTED, &mut signals)),
             _ => {
@@ -100,6 +107,20 @@ fn print_addresses(server: &Server, config: &Config) {
     }
 }
 
+/// Tells the service manager a state of the server, if it has asked for that (sd_notify(3)), with a
+/// line for `systemctl status`.
+fn notify(state: NotifyState<'_>, status: &str) {
+    // Without an answer, the server serves all the same.
+    let _ = sd_notify::notify(&[state, NotifyState::Status(&status.replace('\n', " "))]);
+}
+
+/// Tells the service manager that the server reloads, and since when.
+fn notify_reloading() {
+    if let Ok(now) = NotifyState::monotonic_usec_now() {
+        let _ = sd_notify::notify(&[NotifyState::Reloading, now]);
+    }
+}
+
 /// Returns whether `/` would be a 404 without a visible reason: the site has no index file, no
 /// listing and no rule.
 fn is_bare(site: &SiteConfig) -> bool {
@@ -108,7 +129,8 @@ fn is_bare(site: &SiteConfig) -> bool {
     site.root.is_dir() && !(site.listing || site.explore || has_rules || has_index || site.index.is_empty())
 }
 
-fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArgsError>) {
+/// Reloads the configuration, and prints the result. Returns it as words.
+fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArgsError>) -> String {
     let reloaded = match again() {
         Ok(ServeAction::Serve(config)) => {
             server.reload(&config).map_err(|error| error.to_string().into_bytes())
@@ -121,13 +143,19 @@ fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArg
         Ok(warnings) => {
             print_warnings(&warnings);
             print_error(NAME, b"reloaded");
+            "reloaded".to_owned()
         }
-        Err(message) => print_error(NAME, &[b"not reloaded: ", &message[..]].concat()),
+        Err(message) => {
+            let message = [b"not reloaded: ", &message[..]].concat();
+            print_error(NAME, &message);
+            String::from_utf8_lossy(&message).into_owned()
+        }
     }
 }
 
 /// Drains the server. SIGINT, or a second signal, ends it immediately.
 fn shut_down(server: Server, status: u8, signals: &mut Signals) -> u8 {
+    notify(NotifyState::Stopping, "Completing requests");
     if status == INTERRUPTED {
         drop(server);
         return status;

@@ -8,6 +8,7 @@ mod inherited;
 mod load;
 mod logs;
 mod mirror;
+mod notify;
 mod panics;
 mod passwords;
 mod python;
