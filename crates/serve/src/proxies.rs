@@ -62,6 +62,12 @@ impl TrustedProxies {
                 .map_err(|error| Error::configure(format!("proxies.addresses[{at}]"), error))
         };
         let networks: Vec<_> = config.addresses.iter().enumerate().map(named).collect::<Result<_, _>>()?;
+        if networks.is_empty() && config.source.is_some() {
+            return Err(Error::configure(
+                "proxies.source",
+                "it goes with 'addresses', and no proxy is trusted",
+            ));
+        }
         Ok((!networks.is_empty()).then_some(Self { networks, source }))
     }
 

@@ -1,5 +1,7 @@
 //! Options in the environment: the variable of `--max-body` is FATHOM_SERVE_MAX_BODY.
 
+use std::ffi::OsString;
+
 use fathom_text::quote::Charset;
 
 use super::table::{FLAGS, ServeOption};
@@ -46,9 +48,38 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<Vec<u8>>, charset: Charset) -> V
     all
 }
 
+/// Returns the names that look like those of options and are none's. Kubernetes sets some for a
+/// service with the name `fathom-serve`, which are left out.
+pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let known: Vec<_> = FLAGS.iter().filter_map(variable).collect();
+    let is_of_kubernetes =
+        |rest: &str| ["SERVICE_HOST", "SERVICE_PORT", "PORT"].iter().any(|start| rest.starts_with(start));
+    let names = names.filter_map(|name| name.into_string().ok());
+    let mut unknown: Vec<_> = names
+        .filter(|name| name.strip_prefix(PREFIX).is_some_and(|rest| !is_of_kubernetes(rest)))
+        .filter(|name| !known.contains(name))
+        .collect();
+    unknown.sort_unstable();
+    unknown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_of_no_option_are_found() {
+        let names = [
+            "FATHOM_SERVE_MAX_BODY",
+            "FATHOM_SERVE_MAX_BODIES",
+            "FATHOM_SERVE_CHECK",
+            "FATHOM_SERVE_SERVICE_PORT_HTTP",
+            "FATHOM_SERVE_PORT_80_TCP_ADDR",
+            "FATHOM_SERVERS",
+        ];
+        let found = unknown(names.into_iter().map(OsString::from));
+        assert_eq!(found, ["FATHOM_SERVE_CHECK", "FATHOM_SERVE_MAX_BODIES"]);
+    }
 
     #[test]
     fn variables_are_named_like_options() {

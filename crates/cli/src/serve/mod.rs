@@ -29,8 +29,16 @@ const NAME: &str = table::SERVE.name;
 pub(crate) fn main(words: Vec<OsString>) -> u8 {
     let charset = locale::current();
     let parse = || args::parse(words.iter().cloned(), &locale::env, charset);
+    let warn_of_variables = || {
+        for name in env::unknown(std::env::vars_os().map(|(name, _)| name)) {
+            print_error(NAME, format!("warning: the variable {name} is that of no option").as_bytes());
+        }
+    };
     let done = match parse() {
-        Ok(ServeAction::Check(config)) => check(&config),
+        Ok(ServeAction::Check(config)) => {
+            warn_of_variables();
+            check(&config)
+        }
         Ok(ServeAction::IoReport { mut config, json }) => {
             // The server raises the limit too, so the report shows the limit in effect.
             raise_fd_limit();
@@ -39,6 +47,7 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
             config.check().and_then(|()| report::show(&config, &profile, json, charset))
         }
         Ok(ServeAction::Serve(mut config)) => {
+            warn_of_variables();
             let profile = PoolProfile::read(&config, charset);
             profile.apply(&mut config);
             run::serve(&config, || {

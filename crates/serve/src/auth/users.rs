@@ -40,6 +40,8 @@ impl Users {
             Error::new(Op::LoadUsers, path.display().to_string(), cause)
         };
         let text = read.map_err(|error| unusable(error.into()))?;
+        // Some editors put a byte-order mark before UTF-8.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
         for (at, line) in text.split(|&byte| byte == b'\n').enumerate() {
             let added = self.add_line(line);
             added.map_err(|reason| unusable(format!("line {}: {reason}", at + 1).into()))?;

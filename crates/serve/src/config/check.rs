@@ -39,16 +39,16 @@ impl Config {
     /// # Errors
     /// If a value is invalid; the error names its key.
     pub fn check(&self) -> Result<(), Error> {
-        self.listen
-            .iter()
-            .enumerate()
-            .try_for_each(|(at, text)| check_address(text, &format!("listen[{at}]")))?;
+        self.check_listen()?;
         check_word(self.io.as_deref(), MODELS, "io")?;
         check_word(self.sendfile.as_deref(), SENDFILE, "sendfile")?;
         check_word(self.access_log.format.as_deref(), LOG_FORMATS, "access-log.format")?;
         self.check_limits()?;
         check_path(self.health.as_deref(), "health")?;
         check_path(self.metrics.as_deref(), "metrics")?;
+        if self.metrics.is_some() && self.metrics == self.health {
+            return Err(Error::configure("metrics", "this is the path of 'health'"));
+        }
         self.tls.as_ref().map_or(Ok(()), check_tls)?;
         TrustedProxies::new(&self.proxies)?;
         HostTable::new(&self.host)?;
@@ -57,7 +57,32 @@ impl Config {
             self.check_site(site, &key)?;
             site.mounted(&key).try_for_each(|(key, mount)| self.check_site(&mount, &key))
         })?;
-        self.check_roots()
+        self.check_roots()?;
+        self.check_archives()
+    }
+
+    /// Refuses an address that is there twice. The port 0 is another one each time.
+    fn check_listen(&self) -> Result<(), Error> {
+        for (at, text) in self.listen.iter().enumerate() {
+            let key = format!("listen[{at}]");
+            check_address(text, &key)?;
+            if self.listen.iter().take(at).any(|other| other == text) && !text.ends_with(":0") {
+                return Err(Error::configure(key, "this address is there twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_archives(&self) -> Result<(), Error> {
+        let offers = |site: &SiteConfig| !site.archives.is_empty();
+        let is_offered = rules::sites(self)
+            .any(|(key, site)| offers(site) || site.mounted(&key).any(|(_, mount)| offers(&mount)));
+        match self.limits.archives {
+            0 if is_offered => {
+                Err(Error::configure("limits.archives", "with 0 no archive is made, and a site offers some"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses sites without a directory, except for the default site beside others. A directory
@@ -100,6 +125,9 @@ impl Config {
         ];
         if !(limits.requests_per_s.is_finite() && limits.requests_per_s >= 0.0) {
             return Err(Error::configure("limits.requests-per-s", "this is no rate"));
+        }
+        if limits.burst.is_some() && limits.requests_per_s == 0.0 {
+            return Err(Error::configure("limits.burst", "it goes with 'requests-per-s'"));
         }
         match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
             Some((key, _)) => Err(Error::configure(key, "with 0 no request would be answered")),
@@ -161,10 +189,11 @@ fn check_site_values(site: &SiteConfig, key: &str) -> Result<(), Error> {
         ));
     }
     check_word(site.etag.as_deref(), ETAGS, &format!("{key}.etag"))?;
-    check_path(site.fallback.as_deref(), &format!("{key}.fallback"))?;
+    check_file(site.fallback.as_deref(), &format!("{key}.fallback"))?;
+    check_file(site.maintenance.page.as_deref(), &format!("{key}.maintenance.page"))?;
     for (status, page) in &site.error_pages {
         let key = format!("{key}.error-pages.{status}");
-        check_path(Some(page), &key)?;
+        check_file(Some(page), &key)?;
         let is_error = matches!(status.as_bytes(), [b'4' | b'5', b'0'..=b'9', b'0'..=b'9'] | b"4xx" | b"5xx");
         if !is_error {
             return Err(Error::configure(key, "this is no status of an error, like 404 or 5xx"));
@@ -198,6 +227,17 @@ fn check_word(value: Option<&str>, words: &[&str], key: &str) -> Result<(), Erro
             key,
             format!("'{}' is none of {}", value.escape_default(), words.join(", ")),
         )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the path of a file below the root.
+fn check_file(value: Option<&str>, key: &str) -> Result<(), Error> {
+    check_path(value, key)?;
+    match value.and_then(|value| value.strip_prefix('/')) {
+        Some(path) if !is_below(path.as_bytes()) => {
+            Err(Error::configure(key, "this is no path below the root"))
+        }
         _ => Ok(()),
     }
 }
@@ -239,7 +279,7 @@ mod tests {
             ("limits.headers = 0", "limits.headers"),
             ("limits.requests-per-s = -1.0", "limits.requests-per-s"),
             ("limits.requests-per-s = nan", "limits.requests-per-s"),
-            ("limits.burst = 0", "limits.burst"),
+            ("limits = { requests-per-s = 1.0, burst = 0 }", "limits.burst"),
             ("site.try = ['.html', '/../x']", "site.try[1]"),
             ("site.clean-urls = 'perhaps'", "site.clean-urls"),
             ("site.hide = ['[']", "site.hide[0]"),
@@ -276,7 +316,6 @@ mod tests {
             ("[site]\nsymlinks = 'yes'", "site.symlinks"),
             ("[site]\nfallback = 'a'", "site.fallback"),
             ("[site]\netag = 'size'", "site.etag"),
-            ("", "site.root"),
             ("site.root = ''", "site.root"),
             (
                 "[site]\nmounts = [{ path = '/a', root = '.' }]\n[[host]]\nnames = ['a']\nroot = '.'",
@@ -289,6 +328,24 @@ mod tests {
             ("[site]\narchives = ['zip', 'rar']", "site.archives[1]"),
             ("[site]\nindex = ['a', '../b']", "site.index[1]"),
             ("[[host]]\nnames = ['a']\n[[host.redirects]]\nfrom = '/'\nto = ''", "host[0].redirects[0].to"),
+        ] {
+            let error = Config::from_toml(text).unwrap().check().unwrap_err();
+            assert_eq!(error.thing(), key, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_setting_without_effect_is_a_mistake() {
+        for (text, key) in [
+            ("", "site.root"),
+            ("listen = ['[::]:80', '[::]:80']", "listen[1]"),
+            ("health = '/h'\nmetrics = '/h'", "metrics"),
+            ("limits.burst = 3", "limits.burst"),
+            ("[proxies]\nsource = 'proxy-protocol'", "proxies.source"),
+            ("limits.archives = 0\n[site]\nroot = '.'\narchives = ['zip']", "limits.archives"),
+            ("[site]\nfallback = '/../x'", "site.fallback"),
+            ("[site.error-pages]\n404 = '/a//b'", "site.error-pages.404"),
+            ("[site.maintenance]\npage = '/../x'", "site.maintenance.page"),
         ] {
             let error = Config::from_toml(text).unwrap().check().unwrap_err();
             assert_eq!(error.thing(), key, "{error}");

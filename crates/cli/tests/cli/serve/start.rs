@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::serve::curl::{get, needs_curl};
-use crate::serve::server::{ServeDirectory, Server};
+use crate::serve::server::{ServeDirectory, Server, finish};
 use crate::support::program::unprivileged;
 
 #[test]
@@ -31,6 +31,16 @@ fn the_printed_address_is_served() {
     assert_eq!(listed.out(), format!("Serving '{}' on {}/\n", home.shown("www"), listed.url));
     assert_eq!(server.get("/a.txt"), (200, b"here".to_vec()));
     assert_eq!(server.get("/b.txt").0, 404);
+}
+
+#[test]
+fn a_variable_of_no_option_is_warned_of() {
+    let home = ServeDirectory::with(&[("index.html", b"here")]);
+    let warning = "fathom serve: warning: the variable FATHOM_SERVE_LISTN is that of no option\n";
+    let (status, _, errors) = finish(home.command("--check www").env("FATHOM_SERVE_LISTN", "80"));
+    assert_eq!((status, &*errors), (Some(0), warning));
+    let mut command = home.command("-l 127.0.0.1:0 www");
+    assert_eq!(Server::start(&home, command.env("FATHOM_SERVE_LISTN", "80")).err(), warning);
 }
 
 /// Once, the working directory was published, under systemd `/`.
