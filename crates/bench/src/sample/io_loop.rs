@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fathom_io::Errno;
 use fathom_io::data::{CompletedOp, Data, Op, OpKind};
+use fathom_io::fault::point;
 use fathom_io::sys::Usage;
 
-use super::barrier::StartBarrier;
+use super::barrier::{Arrival, StartBarrier};
 use super::block_order::BlockOrder;
 use super::call_latency::{CallTimes, LatencyPercentiles, rank_us};
 use super::latency::LatencySampler;
@@ -113,14 +114,8 @@ pub(super) struct PartitionTask<'a> {
 impl PartitionTask<'_> {
     /// Prepares buffers, waits at the barrier for the other threads, and executes the partition.
     pub(super) fn run(self) -> Result<IoTotals, SampleError> {
-        let barrier = self.barrier;
-        let mut arrived = false;
-        let made = model::build_and_visit(self.spec, PartitionVisitor { job: self, arrived: &mut arrived });
-        // A thread that failed before the barrier must arrive too: the coordinating thread waits
-        // for all threads.
-        if !arrived {
-            barrier.arrive();
-        }
+        let arrival = Arrival::new(self.barrier);
+        let made = model::build_and_visit(self.spec, PartitionVisitor { job: self, arrival });
         made.map_err(SampleError::Unavailable)?
     }
 
@@ -132,16 +127,16 @@ impl PartitionTask<'_> {
     }
 }
 
-struct PartitionVisitor<'a, 'b> {
+struct PartitionVisitor<'a> {
     job: PartitionTask<'a>,
-    arrived: &'b mut bool,
+    arrival: Arrival<'a>,
 }
 
-impl ModelVisitor for PartitionVisitor<'_, '_> {
+impl ModelVisitor for PartitionVisitor<'_> {
     type Output = Result<IoTotals, SampleError>;
 
     fn visit(self, mut model: impl Data) -> Result<IoTotals, SampleError> {
-        let Self { job, arrived } = self;
+        let Self { job, arrival } = self;
         let spec = job.spec;
         let failed = |action, errno: Errno| SampleError::io(action, &spec.path, errno.into());
         let file = model.attach(job.file.clone()).map_err(|errno| failed("use", errno))?;
@@ -164,8 +159,8 @@ impl ModelVisitor for PartitionVisitor<'_, '_> {
         let mut io_loop =
             IoLoop { spec, kinds, pattern, read_pattern, order, free, depth, in_flight: 0, count, latencies };
         io_loop.prepare();
-        *arrived = true;
-        if !job.barrier.arrive() {
+        point("bench-prepared");
+        if !arrival.arrive() {
             return Ok(IoTotals::default());
         }
         let mut totals = IoTotals::default();

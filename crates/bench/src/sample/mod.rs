@@ -28,6 +28,7 @@ pub(crate) use read_choice::ReadChoice;
 pub use spec::{SampleError, SampleSpec, arguments};
 
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -37,6 +38,7 @@ use std::time::Instant;
 
 use fathom_io::Model;
 use fathom_io::sys::{Usage, usage};
+use fathom_io::threads::panic_message;
 
 use crate::Workload;
 use crate::lang::Measurement;
@@ -73,18 +75,18 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
             barrier.release(false);
             SampleError::Unavailable(model::no_threads(&error))
         })?;
-        barrier.wait_for_threads(spec.threads);
+        let are_ready = barrier.wait_for_threads(spec.threads);
         let (usage_before, start) = (usage(), Instant::now());
-        barrier.release(true);
+        barrier.release(are_ready);
         Ok((start, usage_before, handles.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()))
     })?;
     let (seconds, usage_after) = (start.elapsed().as_secs_f64(), usage());
     let mut totals = IoTotals::default();
     for result in results {
-        totals.add(
-            result
-                .map_err(|_| SampleError::io("execute", &spec.path, std::io::ErrorKind::Other.into()))??,
-        );
+        totals.add(result.map_err(|payload| {
+            let cause = io::Error::other(format!("a thread panicked: {}", panic_message(&*payload)));
+            SampleError::io("execute", &spec.path, cause)
+        })??);
     }
     let calls = totals.calls.percentiles();
     let mut measurement = totals.measurement(seconds, &usage_between(&usage_before, &usage_after));

@@ -19,10 +19,10 @@ use fathom_bench::{ArmKey, Error, Run, RunComparison, TimeChange, compare, repor
 
 use self::args::{BenchAction, BenchArgs, CommandsArgs, CompareArgs, ReportTarget, ReportTargets};
 use self::run::{BenchEnd, BenchPaths};
-use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
+use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::interrupt::stop_on_termination;
 use crate::shared::locale;
-use crate::shared::output::{print, print_error, reason};
+use crate::shared::output::{self, print, print_error, reason};
 
 const NAME: &str = table::BENCH.name;
 
@@ -99,10 +99,7 @@ fn answer(targets: &ReportTargets, run: &Run, ended: BenchEnd) -> u8 {
             print_error(NAME, b"interrupted: what was measured before is all there is");
             INTERRUPTED
         }
-        BenchEnd::Failed(message) => {
-            print_error(NAME, message.as_bytes());
-            FAILED
-        }
+        BenchEnd::Failed(message) => fail(&message),
         BenchEnd::Complete if !counts => {
             print_error(NAME, b"no sample counts, so there is no answer");
             FAILED
@@ -132,9 +129,10 @@ fn write(targets: &ReportTargets, run: &Run) -> u8 {
     status
 }
 
+/// Prints why there is no answer. Returns the exit status, for a panic of a sample that of a bug.
 fn fail(message: &str) -> u8 {
     print_error(NAME, message.as_bytes());
-    FAILED
+    if message.contains(output::BUG) { PANICKED } else { FAILED }
 }
 
 fn write_report(target: &ReportTarget, text: &str) -> u8 {

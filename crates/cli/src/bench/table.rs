@@ -245,7 +245,7 @@ const STATUS: Note = Note {
     title: "Exit status",
     text: &[
         "0 if the question was answered. 1 if something failed, there is no room, data was wrong, or no sample counted. 2 if the \
-         command line makes no sense. 130 after Ctrl-C, with what is known by then.",
+         command line makes no sense, or a sample panicked, which is a bug. 130 after Ctrl-C, with what is known by then.",
     ],
     man_only: true,
 };

@@ -27,6 +27,9 @@ pub(crate) fn stdout_is_terminal() -> bool {
     *TERMINAL.get_or_init(|| io::stdout().is_terminal())
 }
 
+/// The beginning of the message about a panic.
+pub(crate) const BUG: &str = "this is a bug: ";
+
 /// Escapes the control characters of `text` if it is written to a terminal.
 fn shown(text: &[u8], terminal: bool) -> Cow<'_, [u8]> {
     if terminal { escape_controls(text) } else { Cow::Borrowed(text) }
@@ -160,7 +163,7 @@ pub(crate) fn report_panics(name: &'static str) {
         let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
         let text = panic_message(panic.payload()).replace('\n', "\\n");
         let thread = thread.name().unwrap_or("without a name");
-        let message = format!("this is a bug: the thread {thread} panicked{place}: {text}");
+        let message = format!("{BUG}the thread {thread} panicked{place}: {text}");
         print_error(name, message.as_bytes());
         let backtrace = std::backtrace::Backtrace::capture();
         if backtrace.status() == std::backtrace::BacktraceStatus::Captured {

@@ -579,3 +579,21 @@ fn arms_have_the_numbers_that_are_listed() {
         assert!(status == Some(2) && err.contains(message), "{words}: {err}");
     }
 }
+
+/// Once, the sample waited for its dead thread for ever, and nobody was told.
+#[test]
+fn a_panic_in_a_thread_of_a_sample_is_reported_and_ends_the_run() {
+    if !crate::support::needs_faults() {
+        return;
+    }
+    let home = temp();
+    let mut command = bench(home.path(), &format!("write --models threads --threads 4 {SMALL}"));
+    let output = command.env("FATHOM_FAULT", "bench-prepared:2:PANIC").output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.starts_with("fathom bench: cannot execute 'rust ") && message.contains("panicked"),
+        "{message}"
+    );
+    assert_eq!(names(home.path()), Vec::<String>::new());
+}
