@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from . import _fathomfs, bench
+from . import _fathomfs, _options, bench
 from ._errors import FathomError, InventoryError
 from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
 from ._inventory import Inventory
@@ -49,7 +49,7 @@ DEFAULT_COLUMNS = ("path", "type", "size", "mtime")
 def du(
     path: StrOrBytesPath,
     *,
-    exclude: Iterable[str | bytes] = (),
+    exclude: str | bytes | Iterable[str | bytes] = (),
     one_file_system: bool = False,
     threads: int | None = None,
     io: str = "auto",
@@ -58,7 +58,7 @@ def du(
 ) -> Usage:
     """Counts a tree as GNU du does: allocated and apparent bytes, files and directories.
 
-    A file with several names counts once. ``exclude`` has patterns as du's ``--exclude``. What
+    A file with several names counts once. ``exclude`` is a pattern as du's ``--exclude``, or several. What
     cannot be read is in ``errors`` of the result; with ``strict`` the first of them is raised.
     ``progress`` is called about twenty times a second.
 
@@ -66,16 +66,16 @@ def du(
     >>> ff.du("/nonexistent").errors[0].operation
     'access'
     """
-    patterns = [os.fsencode(pattern) for pattern in exclude]
-    return _fathomfs.du(os.fsencode(path), patterns, one_file_system, threads, io, strict, progress)
+    _options.check_counts(threads=threads)
+    return _fathomfs.du(os.fsencode(path), _options.patterns(exclude), one_file_system, threads, io, strict, progress)
 
 
 def list(
     path: StrOrBytesPath,
     *,
-    columns: Sequence[str] = DEFAULT_COLUMNS,
+    columns: str | Sequence[str] = DEFAULT_COLUMNS,
     where: Where | None = None,
-    exclude: Iterable[str | bytes] = (),
+    exclude: str | bytes | Iterable[str | bytes] = (),
     one_file_system: bool = False,
     max_depth: int | None = None,
     threads: int | None = None,
@@ -97,10 +97,10 @@ def list(
     >>> rows > 0
     True
     """
-    patterns = [os.fsencode(pattern) for pattern in exclude]
+    _options.check_counts(threads=threads)
     conditions = None if where is None else where.conditions()
-    options = (patterns, one_file_system, max_depth, threads, io)
-    return _fathomfs.list(os.fsencode(path), [*columns], conditions, *options)
+    options = (_options.patterns(exclude), one_file_system, max_depth, threads, io)
+    return _fathomfs.list(os.fsencode(path), _options.names(columns), conditions, *options)
 
 
 def open(path: StrOrBytesPath) -> Inventory:
@@ -137,7 +137,10 @@ def scan(
     if isinstance(roots, (str, bytes, os.PathLike)):
         roots = [roots]
     encoded = [os.fsencode(root) for root in roots]
+    if not encoded and not resume:
+        raise ValueError("roots: no path says what is to be scanned")
     earlier = None if since is None else os.fsencode(since)
+    _options.check_counts(rate=rate, max_in_flight=max_in_flight, threads=threads)
     limits = (deadline, rate, max_in_flight)
     inner = _fathomfs.scan(
         encoded, os.fsencode(out), one_file_system, earlier, *limits, resume, threads, io, progress

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from . import _fathomfs
+from . import _fathomfs, _options
 from ._fathomfs import EntryStream
 from ._walk import StrOrBytesPath
 from ._where import Where
@@ -69,7 +69,7 @@ class Inventory:
     def entries(
         self,
         *,
-        columns: Sequence[str] = ("path", "type", "size", "mtime"),
+        columns: str | Sequence[str] = ("path", "type", "size", "mtime"),
         where: Where | None = None,
         below: StrOrBytesPath | None = None,
     ) -> EntryStream:
@@ -89,22 +89,22 @@ class Inventory:
         '/usr/share/doc'
         """
         conditions = None if where is None else where.conditions()
-        return self._inner.entries([*columns], conditions, _encoded(below))
+        return self._inner.entries(_options.names(columns), conditions, _encoded(below))
 
-    def dirs(self, *, columns: Sequence[str] | None = None, below: StrOrBytesPath | None = None) -> EntryStream:
+    def dirs(self, *, columns: str | Sequence[str] | None = None, below: StrOrBytesPath | None = None) -> EntryStream:
         """Reads the directories with the sums over their entries (``n_*``) and all below them (``t_*``).
 
         The columns are those of the table ``dirs`` in docs/inventory.md, all of them by default. A directory follows
         the directories in it. ``path`` is null where it is longer than the kernel accepts.
         """
-        return self._inner.dirs(None if columns is None else [*columns], _encoded(below))
+        return self._inner.dirs(None if columns is None else _options.names(columns), _encoded(below))
 
-    def errors(self, *, columns: Sequence[str] | None = None, below: StrOrBytesPath | None = None) -> EntryStream:
+    def errors(self, *, columns: str | Sequence[str] | None = None, below: StrOrBytesPath | None = None) -> EntryStream:
         """Reads the operations that failed in the scan: the columns of the table ``errors`` in docs/inventory.md."""
-        return self._inner.errors(None if columns is None else [*columns], _encoded(below))
+        return self._inner.errors(None if columns is None else _options.names(columns), _encoded(below))
 
     def diff(
-        self, new: Inventory, *, columns: Sequence[str] | None = None, below: StrOrBytesPath | None = None
+        self, new: Inventory, *, columns: str | Sequence[str] | None = None, below: StrOrBytesPath | None = None
     ) -> EntryStream:
         """Reads the changes from this inventory to a later one, by path, as ``fathom diff`` finds them.
 
@@ -120,7 +120,7 @@ class Inventory:
         ...     [batch.column("change") for batch in old.diff(new)]
         [['created']]
         """
-        return self._inner.diff(new._inner, None if columns is None else [*columns], _encoded(below))
+        return self._inner.diff(new._inner, None if columns is None else _options.names(columns), _encoded(below))
 
     def growth(
         self, new: Inventory, *, count: int = 20, below: StrOrBytesPath | None = None

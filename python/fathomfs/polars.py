@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from . import _fathomfs
+from . import _fathomfs, _options
 from ._errors import FathomError
 from ._polars_inventory import scan_inventory as scan_inventory
 from ._walk import StrOrBytesPath
@@ -66,7 +66,7 @@ def scan_tree(
     path: StrOrBytesPath,
     *,
     where: Where | None = None,
-    exclude: Iterable[str | bytes] = (),
+    exclude: str | bytes | Iterable[str | bytes] = (),
     one_file_system: bool = False,
     max_depth: int | None = None,
     threads: int | None = None,
@@ -81,7 +81,7 @@ def scan_tree(
     which the walk finds them. Unless everything could be read, there is an ``IncompleteWarning``; with ``strict`` the
     first problem is raised.
     """
-    options = ([os.fsencode(pattern) for pattern in exclude], one_file_system, max_depth, threads, io)
+    options = (_options.patterns(exclude), one_file_system, max_depth, threads, io)
     root = os.fsencode(path)
 
     def source(

@@ -84,7 +84,8 @@ class Du(TemporaryTree):
     def test_excludes_by_pattern(self):
         Path(self.root, "a.o").write_bytes(b"x" * 5000)
         Path(self.root, "b.c").write_bytes(b"x" * 10)
-        self.assertEqual(ff.du(self.root, exclude=["*.o"]).apparent, 10)
+        for exclude in (["*.o"], "*.o", b"*.o"):
+            self.assertEqual(ff.du(self.root, exclude=exclude).apparent, 10)
 
     def test_a_missing_path_is_a_problem_and_an_exception_if_strict(self):
         missing = os.path.join(self.root, "miss\udcffing")
@@ -116,6 +117,13 @@ class Du(TemporaryTree):
             ff.du("a\0b")
         with self.assertRaises(TypeError):
             ff.du(7)
+        out = os.path.join(self.root, "x.inv")
+        for wrong in (lambda: ff.du(self.root, threads=0), lambda: ff.list(self.root, threads=0), lambda: ff.scan(self.root, out, rate=0)):
+            with self.assertRaisesRegex(ValueError, " 0: it has to be 1 or more"):
+                wrong()
+        with self.assertRaisesRegex(ValueError, "no path"):
+            ff.scan([], out)
+        self.assertEqual(os.listdir(self.root), [])
 
     def test_progress_is_reported_at_least_once_and_its_error_ends_the_call(self):
         grow(self.root, 1)
@@ -212,6 +220,8 @@ class List(TemporaryTree):
         self.assertEqual(names(), ["a", "b", "c"])
         self.assertEqual(names(max_depth=2), ["a", "b"])
         self.assertEqual(names(exclude=["b"]), ["a"])
+        self.assertEqual(names(exclude="b"), ["a"])
+        self.assertEqual(ff.list(self.root, columns="path").columns, ["path"])
         with self.assertRaisesRegex(ValueError, "unknown column .colour.: the columns are path, "):
             ff.list(self.root, columns=["colour"])
 
