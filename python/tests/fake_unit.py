@@ -45,6 +45,8 @@ class FakeInventory:
 
 
 class FakeScan:
+    finished = False
+
     def __init__(self, out, resume, job):
         self._out, self.part = out, f"{out}.part"
         if not resume or not os.path.exists(self.part):
@@ -83,9 +85,10 @@ class FakeScan:
             if record["kind"] == "scanned":
                 paths.extend(_read(f"{self.part}/parts/{record['id']}.{record['attempt']}/paths"))
         complete = stopped is None and all(record["kind"] != "failed" for record in records)
+        shutil.rmtree(self._out, ignore_errors=True)
         os.makedirs(self._out, exist_ok=True)
         _write(f"{self._out}/paths", paths)
-        if stopped is None:
+        if complete:
             self.close()
             shutil.rmtree(self.part)
         return FakeInventory(self._out, complete, paths)
@@ -94,7 +97,7 @@ class FakeScan:
         self._lock.close()
 
 
-def begin_cluster_scan(roots, out, one_file_system, since, resume):
+def begin_cluster_scan(roots, out, one_file_system, since, resume, io):
     return FakeScan(os.fsdecode(out), resume, {"roots": [os.fsdecode(root) for root in roots]})
 
 

@@ -88,7 +88,7 @@ class ClusterTest(unittest.TestCase):
         return distributed.scan(self.root, self.out, **options)
 
     def begin(self):
-        cluster = native().begin_cluster_scan([os.fsencode(self.root)], os.fsencode(self.out), False, None, False)
+        cluster = native().begin_cluster_scan([os.fsencode(self.root)], os.fsencode(self.out), False, None, False, "auto")
         self.addCleanup(cluster.close)
         return cluster
 
@@ -158,7 +158,17 @@ class Scans(ClusterTest):
             self.scan(workers=0)
         with self.assertRaisesRegex(ValueError, "unknown executor 'beowulf'.*local.*slurm"):
             self.scan(executor="beowulf")
-        self.assertTrue(self.scan(resume=True).complete)
+        with self.assertRaisesRegex(ValueError, "max_deaths 0"):
+            self.scan(max_deaths=0)
+        with self.assertRaisesRegex(ValueError, "no path"):
+            distributed.scan([], self.out)
+        self.assertFalse(os.path.exists(self.part), "nothing is left of a call that was wrong")
+
+    def test_an_engine_that_cannot_start_leaves_nothing(self):
+        with mock.patch.object(sys, "executable", "/bin/false"):
+            with self.assertRaisesRegex(distributed.EngineError, "cannot start a worker"):
+                self.scan()
+        self.assertFalse(os.path.exists(self.part))
 
 
 class Faults(ClusterTest):
@@ -183,6 +193,15 @@ class Faults(ClusterTest):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assert_each_once()
                 shutil.rmtree(self.out)
+
+    def test_workers_end_with_their_driver(self):
+        go_on = os.path.join(self.temp, "never")
+        # The driver dies at the begin of the second unit, which then has no end.
+        self.fault("before-write", "kill", "parent", after=1)
+        self.fault("write", "wait", go_on, after=1)
+        # Standard error ends with the last process that has it.
+        done = self.command("--processes", "1", "-o", self.out, self.root)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGKILL, ""))
 
     @unittest.skipUnless(sys.platform == "linux", "needs prctl(2)")
     def test_a_fault_does_not_kill_what_adopts_an_orphan(self):
@@ -242,7 +261,44 @@ os._exit(7)
         self.assertRegex(warnings[-1], "cannot scan unit '[0-9a-f]+': worker process .* ended with status -9")
         self.assertEqual(len(warnings), 1)
         below = os.path.join(deadly, "")
+        everything = self.paths
         self.paths = [path for path in self.paths if path != deadly and not path.startswith(below)]
+        self.assert_each_once()
+        # What has killed the workers may be gone.
+        self.paths = everything
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_the_number_of_deaths_can_be_chosen(self):
+        deaths = []
+        for max_deaths in (1, 5):
+            deadly = max((path for path in self.paths if os.path.isdir(path)), key=lambda path: path.count("/"))
+            warnings = []
+            with mock.patch.dict(os.environ, {"FAKE_DEADLY": deadly}):
+                with mock.patch.object(_coordinator.Coordinator, "lost", autospec=True, side_effect=_coordinator.Coordinator.lost) as lost:
+                    self.assertFalse(self.scan(max_deaths=max_deaths, warn=warnings.append).complete)
+            deaths.append(lost.call_count)
+            self.assertEqual(len(warnings), 1)
+            shutil.rmtree(self.out)
+            shutil.rmtree(self.part)
+        self.assertLess(deaths[0], deaths[1])
+        self.assertGreaterEqual(deaths[1], 5)
+
+    def test_an_exception_at_every_attempt_ends_the_scan_and_fails_no_directory(self):
+        for _ in range(10):
+            self.fault("before-write", "error", str(errno.EMFILE))
+        with self.assertRaisesRegex(OSError, "Too many open files"):
+            self.scan()
+        for token in self.tokens_left():
+            os.unlink(os.path.join(self.tokens, token))
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
+
+    def test_an_exception_now_and_then_is_repeated(self):
+        for after in (3, 2, 4):
+            self.fault("before-write", "error", str(errno.EMFILE), after=after)
+        self.assertTrue(self.scan().complete)
+        self.assertEqual(self.tokens_left(), [])
         self.assert_each_once()
 
     def test_a_stopped_worker_is_overtaken(self):
@@ -332,6 +388,7 @@ class Command(ClusterTest):
             self.assertIn(word, done.stdout)
         for arguments, error in [
             (["-o", self.out], "no PATH is given"),
+            (["-o", self.out, "--max-deaths", "0", self.root], "argument --max-deaths: invalid number '0'"),
             ([self.root], "the following arguments are required: -o/--output"),
             (["-o", self.out, "--rate", "0", self.root], "argument --rate: invalid number '0'"),
             (["-o", self.out, "--deadline", "9", self.root], "argument --deadline: invalid time '9'"),
@@ -560,6 +617,48 @@ class Native(ClusterTest):
         inventory = self.scan(since=earlier.path, budget=0.0, progress=seen.append)
         self.assertEqual(seen[-1].entries_expected, len(earlier))
         self.assert_like_one_machine(inventory, since=earlier.path)
+
+    def test_a_driver_that_died_before_it_removed_the_units_has_finished(self):
+        kept = os.path.join(self.temp, "kept")
+        # The last step before the tables are put together.
+        with mock.patch.object(_commit, "remove_orphans", lambda part: shutil.copytree(part, kept)):
+            self.scan()
+        shutil.copytree(kept, self.part)
+        done = self.command("-o", self.out, "--resume")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse(os.path.exists(self.part))
+        self.assert_like_one_machine(ff.open(self.out))
+
+    def test_nothing_to_resume_is_an_error(self):
+        done = self.command("-o", self.out, "--resume")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is nothing to go on with, and no operand to begin with", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.temp)), ["faults", "tree"])
+
+    def test_an_unknown_model_is_an_error_of_the_caller(self):
+        done = self.command("--io", "wrong", "-o", self.out, self.root)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown I/O model", done.stderr)
+        self.assertFalse(os.path.exists(self.part))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root for a mount")
+    def test_a_worker_that_lacks_or_has_another_mount_below_is_refused(self):
+        below = next(path for path in self.paths if os.path.isdir(path) and path != self.root)
+        if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", below]).returncode:
+            self.skipTest("cannot mount a tmpfs")
+        self.begin().close()
+        task = {"part": self.part, "unit": "root", "parent": "", "start": 0, "end": 1, "attempt": 0, "budget_s": 60.0}
+        task |= {"pieces": 4, "slices": 4, "rate": None, "in_flight": None, "threads": None, "io": "auto"}
+        run = "import json, sys; from fathomfs.distributed import _worker; print(json.dumps(_worker.run_unit(json.loads(sys.argv[1]))))"
+        worker = [sys.executable, "-c", run, json.dumps(task)]
+        for script in ('mount -t tmpfs tmpfs "$1"', ":"):
+            command = ["unshare", "-m", "sh", "-c", f'{script} && shift && exec "$@"', "sh", below, *worker]
+            outcome = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+            if script == ":":
+                self.assertEqual(outcome["kind"], "won", "another namespace with the same mounts")
+            else:
+                self.assertEqual(outcome["kind"], "refused")
+                self.assertRegex(outcome["message"], f"'{below}': it is not what .* has there: another mount")
 
     def test_another_mount_is_refused(self):
         self.begin().close()

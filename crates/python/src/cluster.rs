@@ -46,7 +46,10 @@ pub(crate) fn begin_cluster_scan(
     one_file_system: bool,
     since: Option<Vec<u8>>,
     resume: bool,
+    io: &str,
 ) -> PyResult<ClusterScan> {
+    // A wrong name is the caller's error, and not one of each unit.
+    model(io)?;
     let roots = roots.into_iter().map(path).collect::<PyResult<Vec<CString>>>()?;
     let options = JobOptions { roots, one_file_system, since: since.map(path_buf) };
     let begin = if resume { Job::resume } else { Job::begin };
@@ -67,6 +70,18 @@ impl ClusterScan {
     #[getter]
     fn roots(&self) -> PyResult<usize> {
         Ok(self.job()?.operand_count())
+    }
+
+    /// Whether the inventory has its name already.
+    #[getter]
+    fn finished(&self) -> PyResult<bool> {
+        Ok(self.job()?.is_finished())
+    }
+
+    /// Removes the directory in which the inventory was made.
+    fn remove_part(&self, py: Python<'_>) -> PyResult<()> {
+        let job = self.job()?;
+        py.detach(|| job.remove_part()).map_err(|error| of_inventory(py, &error))
     }
 
     /// Writes the record of a unit that is to be done in pieces, under its temporary name.

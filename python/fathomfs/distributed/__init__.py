@@ -20,9 +20,10 @@ from typing import Any
 from .. import Inventory
 from .. import open as open_inventory
 from .._errors import FathomError, InventoryError
+from .._options import check_counts
 from .._walk import StrOrBytesPath
 from . import _commit
-from ._coordinator import BUDGET_S
+from ._coordinator import BUDGET_S, DEATHS_MAX
 from ._driver import ClusterProgress, Driver, Options
 from ._engines import Engine, EngineError, open_engine
 from ._ramp import FIRST, NETWORK, Ramp, filesystem
@@ -46,6 +47,7 @@ def scan(
     resume: bool = False,
     io: str = "auto",
     budget: float = BUDGET_S,
+    max_deaths: int = DEATHS_MAX,
     progress: Callable[[ClusterProgress], object] | None = None,
     warn: Callable[[str], object] | None = None,
     strict: bool = False,
@@ -57,21 +59,24 @@ def scan(
     here), ``"ray"``, ``"mpi"``, ``"slurm"`` (``sbatch`` has further options of its array jobs), an
     executor of ``concurrent.futures``, or ``"processes"``, the default: worker processes on this
     machine. ``workers`` is the most units that run at once, ``threads`` the threads of each.
-    A unit ends after ``budget`` seconds and leaves the rest to others.
+    A unit ends after ``budget`` seconds and leaves the rest to others. If ``max_deaths`` workers die
+    of a unit, it is cut, and in the end one directory is given up.
     ``rate`` (entries a second) and ``max_in_flight`` are shared by all workers.
 
     Ctrl-C and ``deadline`` (seconds) end the scan with an incomplete inventory, which another call
-    with ``resume=True`` completes, as it does the scan of a driver that was killed. ``strict``
-    raises an error if anything is missing. ``progress`` is called a few times a second, ``warn``
+    with ``resume=True`` completes, as it does the scan of a driver that was killed, and one of which
+    units were given up. ``strict`` raises an error if anything is missing. ``progress`` is called a few times a second, ``warn``
     with a line for each refused worker, for each directory that could not be scanned, and if there
     is no worker for a minute.
     """
-    for name, value in (("workers", workers), ("threads", threads), ("rate", rate), ("max_in_flight", max_in_flight)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} {value}: it has to be 1 or more")
+    check_counts(
+        workers=workers, threads=threads, rate=rate, max_in_flight=max_in_flight, max_deaths=max_deaths
+    )
     paths = _absolute(roots)
+    if not paths and not resume:
+        raise ValueError("roots: no path says what is to be scanned")
     start = time.monotonic()
-    options = Options(threads=threads, io=io, rate=rate, in_flight=max_in_flight, budget_s=budget)
+    options = Options(threads=threads, io=io, rate=rate, in_flight=max_in_flight, budget_s=budget, deaths_max=max_deaths)
     options.progress, options.warn = progress, warn
     options.deadline = None if deadline is None else start + deadline
     options.entries_expected = _expected(paths, since)
@@ -79,10 +84,18 @@ def scan(
         options.ramp = Ramp(FIRST)
     target = os.path.join(os.getcwdb(), os.fsencode(out))
     earlier = None if since is None else os.fsencode(since)
-    cluster = native().begin_cluster_scan(paths, target, one_file_system, earlier, resume)
+    # Before anything is written: an engine that cannot be reached leaves nothing to resume.
+    engine = open_engine(executor, workers=workers, threads=threads, options={"sbatch": [*sbatch]})
     try:
-        engine = open_engine(executor, workers=workers, threads=threads, options={"sbatch": [*sbatch]})
+        cluster = native().begin_cluster_scan(paths, target, one_file_system, earlier, resume, io)
+    except BaseException:
+        engine.close(True)
+        raise
+    try:
         inventory = _run(cluster, engine, options)
+    except EngineError:
+        _commit.remove_unbegun(os.fspath(cluster.part))
+        raise
     finally:
         cluster.close()
     if strict and not inventory.complete:
@@ -92,6 +105,10 @@ def scan(
 
 def _run(cluster: ClusterScan, engine: Engine, options: Options) -> Inventory:
     """Runs the driver and puts the tables together."""
+    if cluster.finished:
+        engine.close(True)
+        cluster.remove_part()
+        return open_inventory(os.fspath(cluster.part).removesuffix(".part"))
     stopped, kill = None, True
     with _Interrupts() as interrupts:
         options.interrupted = interrupts.came

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from .._errors import FathomError
 from . import ClusterProgress, scan
-from ._coordinator import BUDGET_S
+from ._coordinator import BUDGET_S, DEATHS_MAX
 
 PROGRAM = "fathom-scan-cluster"
 DESCRIPTION = """\
@@ -87,6 +87,13 @@ def parser() -> argparse.ArgumentParser:
     work.add_argument("--max-in-flight", metavar="N", type=positive, help="have at most N system calls waiting in all")
     work.add_argument("--deadline", metavar="TIME", type=seconds, help="end after TIME (90s, 1h30m, 1.5d)")
     work.add_argument("--budget", metavar="TIME", type=seconds, default=BUDGET_S, help="have units end after TIME (60s)")
+    work.add_argument(
+        "--max-deaths",
+        metavar="N",
+        type=positive,
+        default=DEATHS_MAX,
+        help=f"give up a directory of which N workers have died ({DEATHS_MAX})",
+    )
     work.add_argument("--io", metavar="MODEL", default="auto", help="the I/O model of fathom scan (auto)")
     work.add_argument("--sbatch", metavar="OPTION", action="append", default=[], help="a further option of sbatch")
     what = made.add_argument_group("what is scanned")
@@ -119,6 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
             resume=options.resume,
             io=options.io,
             budget=options.budget,
+            max_deaths=options.max_deaths,
             progress=terminal,
             warn=warn,
             sbatch=options.sbatch,

@@ -92,6 +92,8 @@ class ScanState:
 def read_state(part: str, root: Unit) -> ScanState:
     """Reads all records, from that of ``root`` on. A unit without a record is pending.
 
+    So is one that has failed: its record is removed, as workers may have died for another reason.
+
     Workers of an earlier driver may still publish records. Each record that exists when its unit
     is reached is followed, so none is missed, and one that comes later wins against an attempt of
     this driver.
@@ -100,6 +102,9 @@ def read_state(part: str, root: Unit) -> ScanState:
     while reached:
         unit = reached.pop()
         record = read_record(part, unit.id)
+        if record is not None and record["kind"] == "failed":
+            os.unlink(os.path.join(part, "done", f"{unit.id}.json"))
+            record = None
         if record is None:
             state.pending.append(unit)
         else:
@@ -123,6 +128,14 @@ def remove_orphans(part: str) -> int:
                 shutil.rmtree(entry.path, ignore_errors=True)
                 count += 1
     return count
+
+
+def remove_unbegun(part: str) -> None:
+    """Removes the directory of a scan of which no unit has a record."""
+    with os.scandir(os.path.join(part, "done")) as records:
+        is_begun = any(record.name.endswith(".json") for record in records)
+    if not is_begun:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def next_driver(part: str) -> int:

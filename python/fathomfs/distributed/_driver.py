@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .._errors import FathomError
 from . import _commit, _faults
 from ._commit import Totals
-from ._coordinator import BUDGET_S, Assignment, Coordinator, Failure, Split, Unit
+from ._coordinator import BUDGET_S, DEATHS_MAX, Assignment, Coordinator, Failure, Split, Unit
 from ._engines import End, Engine, EngineError
 from ._ramp import BUDGET_S as RAMP_BUDGET_S
 from ._ramp import ENTRIES_MIN, Ramp
@@ -28,6 +28,11 @@ NO_WORKER_S = 60.0
 #: The number of refused units for each worker, without one that was done, after which no worker is
 #: taken to see the roots.
 REFUSALS_PER_WORKER = 2
+#: The number of units that fail with an exception, without one that was done, after which the scan
+#: is taken to be unable to go on.
+ERRORS_MAX = 3
+#: The number of deaths of a unit's only worker that are taken for deaths of machines.
+LONE_DEATHS_MAX = 10
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ class Options:
     deadline: float | None = None
     #: The longest time that a unit runs before it returns what is left.
     budget_s: float = BUDGET_S
+    #: Workers that may die of a unit before it is cut, and in the end given up.
+    deaths_max: int = DEATHS_MAX
     ramp: Ramp | None = None
     entries_expected: int | None = None
     progress: Callable[[ClusterProgress], object] | None = None
@@ -92,6 +99,10 @@ class Driver:
         self._is_short = False
         self._is_hungry: bool | None = None
         self._refusals, self._refused_hosts = 0, set[str]()
+        #: Failures since the last record, and the number of records at the first failure of each unit.
+        self._errors, self._failing = 0, dict[str, int]()
+        #: Deaths of each unit at which there was no other worker.
+        self._lone_deaths: dict[str, int] = {}
         self._error: FathomError | None = None
         self._start = self._reported = time.monotonic()
         #: When there was a worker for the last time; infinite once the user was told that there is none.
@@ -99,7 +110,9 @@ class Driver:
 
     def _policy(self, pending: Iterable[Unit]) -> Coordinator:
         # The limits are shared out by this driver, which knows of finished units that still run.
-        return Coordinator(pending, workers=0, budget_s=self._options.budget_s)
+        return Coordinator(
+            pending, workers=0, budget_s=self._options.budget_s, deaths_max=self._options.deaths_max
+        )
 
     def run(self) -> str | None:
         """Scans until everything is done. Returns why it ended before, if it did.
@@ -277,7 +290,7 @@ class Driver:
         outcome = end.outcome
         record = outcome.get("record")
         if record is not None:
-            self._refusals = 0
+            self._refusals = self._errors = 0
             self._settle(end.unit, record)
             return
         # Whatever the engine says: a worker may have died after its record was published.
@@ -289,6 +302,10 @@ class Driver:
         elif outcome["kind"] == "storage":
             self._coordinator.returned(end.unit, assignment.attempt)
             self._error = FathomError(outcome.get("errno", 0), outcome.get("message", ""))
+        elif outcome["kind"] == "error" and not self._is_error_of_unit(end.unit):
+            self._fail(assignment, outcome)
+        elif outcome["kind"] == "lost" and self._is_lone_death(end.unit):
+            self._coordinator.returned(end.unit, assignment.attempt)
         else:
             self._lose(assignment, outcome)
 
@@ -296,6 +313,8 @@ class Driver:
         if not self._coordinator.done(unit, record["pieces"]):
             return
         self.totals.add(record)
+        self._failing.pop(unit, None)
+        self._lone_deaths.pop(unit, None)
         self._stale.update(key for key in self._sent if key[0] == unit)
         if record["kind"] == "scanned" and self._options.ramp is not None and record["entries"] >= ENTRIES_MIN:
             latency = record.get("latency_us") or 1e6 * record["seconds"] / record["entries"]
@@ -310,6 +329,24 @@ class Driver:
         self._refusals += 1
         if self._refusals > REFUSALS_PER_WORKER * max(1, self._engine.slots()):
             self._error = EngineError(f"no worker sees what is to be scanned: {outcome.get('message', '')}")
+
+    def _is_error_of_unit(self, unit: str) -> bool:
+        """Whether others were done since a unit has failed for the first time."""
+        return self._failing.setdefault(unit, self.totals.units) < self.totals.units
+
+    def _fail(self, assignment: Assignment, outcome: Outcome) -> None:
+        """Tries a unit again that has raised an exception; ends the scan if nothing else happens."""
+        self._coordinator.returned(assignment.unit.id, assignment.attempt)
+        self._errors += 1
+        if self._errors >= max(ERRORS_MAX, self._engine.slots()):
+            self._error = FathomError(outcome.get("errno", 0), outcome.get("message", ""))
+
+    def _is_lone_death(self, unit: str) -> bool:
+        """Whether all workers have died, as machines do that are taken away: no unit's doing."""
+        if self._engine.slots() > 1:
+            return False
+        deaths = self._lone_deaths[unit] = self._lone_deaths.get(unit, 0) + 1
+        return deaths <= LONE_DEATHS_MAX
 
     def _lose(self, assignment: Assignment, outcome: Outcome) -> None:
         """Counts a death, and writes the record of a unit that has killed too many workers."""

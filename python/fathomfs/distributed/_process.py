@@ -8,18 +8,35 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import sys
+import threading
 from typing import TextIO
 
 from ._worker import native, run_unit
 
 
 def _serve(tasks: TextIO, outcomes: TextIO) -> None:
-    """Does the units of ``tasks`` until their end."""
+    """Does the units of ``tasks`` until their end. If that comes during a unit, the driver has died."""
     native()
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    idle = threading.Event()
+    idle.set()
+
+    def read() -> None:
+        for line in tasks:
+            idle.clear()
+            lines.put(line)
+        if not idle.is_set():
+            os._exit(1)
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
     print("ready", file=outcomes, flush=True)
-    for line in tasks:
+    while line := lines.get():
         print(json.dumps(run_unit(json.loads(line))), file=outcomes, flush=True)
+        # Pairs with `idle.clear()` of the reader: the driver sends no unit before this outcome.
+        idle.set()
 
 
 def _run_array_task(wave: str, index: int) -> None:

@@ -15,12 +15,12 @@ from . import _commit, _faults
 
 #: The module with ``begin_cluster_scan`` and ``scan_unit``, if it is not the native one.
 NATIVE_VARIABLE = "FATHOMFS_NATIVE"
-#: The longest time that a refused worker keeps each further unit, in seconds.
-REFUSAL_WAIT_MAX_S = 30.0
+#: The longest time that a worker keeps each further unit that it cannot do, in seconds.
+USELESS_WAIT_MAX_S = 30.0
 #: Errors of the storage of the inventory, which other workers would have as well.
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
-_refusals = 0
+_useless = 0
 
 
 class Task(TypedDict):
@@ -67,6 +67,9 @@ class ClusterScan(Protocol):
     def roots(self) -> int: ...
     def record_split(self, unit: str, parent: str, start: int, end: int, pieces: list[tuple[int, int]]) -> str: ...
     def record_failed(self, unit: str, parent: str, start: int, end: int, reason: str) -> str: ...
+    @property
+    def finished(self) -> bool: ...
+    def remove_part(self) -> None: ...
     def finish(self, stopped: str | None, progress: Any) -> Any: ...
     def close(self) -> None: ...
 
@@ -75,7 +78,7 @@ class Native(Protocol):
     """The functions that read trees and write tables."""
 
     def begin_cluster_scan(
-        self, roots: list[bytes], out: bytes, one_file_system: bool, since: bytes | None, resume: bool
+        self, roots: list[bytes], out: bytes, one_file_system: bool, since: bytes | None, resume: bool, io: str
     ) -> ClusterScan: ...
     def scan_unit(
         self,
@@ -113,8 +116,7 @@ def run_unit(task: Task) -> Outcome:
     except Exception as error:
         outcome = Outcome(kind="error", message=f"{type(error).__name__}: {error}")
     outcome["host"] = socket.gethostname()
-    if outcome["kind"] == "refused":
-        _wait_refused()
+    _wait_if_useless(outcome["kind"] in ("refused", "error"))
     return outcome
 
 
@@ -165,9 +167,9 @@ def _sees_inventory(task: Task) -> bool:
     return os.path.exists(os.path.join(task["part"], "job.json"))
 
 
-def _wait_refused() -> None:
+def _wait_if_useless(useless: bool) -> None:
     """Keeps a worker that is of no use from taking unit after unit: the first goes back at once."""
-    global _refusals
-    if _refusals > 0:
-        time.sleep(min(REFUSAL_WAIT_MAX_S, 2.0 ** (_refusals - 1)))
-    _refusals += 1
+    global _useless
+    if useless and _useless > 0:
+        time.sleep(min(USELESS_WAIT_MAX_S, 2.0 ** (_useless - 1)))
+    _useless = _useless + 1 if useless else 0

@@ -1,15 +1,16 @@
 //! The scan of which units are parts: its options, which all workers read, and its lock, which the
 //! driver holds.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, StatxFlags};
 use serde::{Deserialize, Serialize};
 
+use super::mounts::SeenFilesystems;
 use super::record::{UnitEnd, UnitRange, UnitRecord, create_directories};
 use crate::scan::{Lock, Scan, create_part_dir, from_hex, hex, host, part_path, seconds};
 use crate::store::{Error, Manifest, Op, replace_private, sync_directory};
@@ -17,7 +18,7 @@ use crate::store::{Error, Manifest, Op, replace_private, sync_directory};
 /// The name of the file.
 const NAME: &str = "job.json";
 /// The version of its format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The options of a scan by several machines.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +32,10 @@ pub struct JobOptions {
 }
 
 /// Bytes, in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct HexBytes(#[serde(serialize_with = "hex", deserialize_with = "from_hex")] Vec<u8>);
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct HexBytes(
+    #[serde(serialize_with = "hex", deserialize_with = "from_hex")] pub(super) Vec<u8>,
+);
 
 /// The contents of `job.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,42 +48,8 @@ pub(super) struct JobFile {
     pub(super) start: i64,
     /// The host name of the driver's machine.
     pub(super) host: String,
-    /// The identities of the roots, as the driver sees them.
-    mounts: Vec<Option<RootIdentity>>,
-}
-
-/// The identity of a root, by which a worker determines whether it sees the same filesystem there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct RootIdentity {
-    filesystem_type: i64,
-    /// The filesystem's number; 0 if it has none.
-    filesystem: u64,
-    ino: u64,
-    /// The creation time, in seconds and nanoseconds, if the filesystem has it.
-    btime: Option<(i64, u32)>,
-}
-
-impl RootIdentity {
-    fn of(path: &CString) -> Option<Self> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let found =
-            rustix::fs::statx(rustix::fs::CWD, path, flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
-        let filesystem = rustix::fs::statvfs(path).ok()?.f_fsid;
-        let filesystem_type = rustix::fs::statfs(path).ok()?.f_type;
-        let has_btime = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
-        let btime = has_btime.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec));
-        Some(Self { filesystem_type: filesystem_type as i64, filesystem, ino: found.stx_ino, btime })
-    }
-
-    /// Returns whether both may be the same root. Network filesystems have numbers only on some
-    /// clients.
-    fn is_same(&self, other: &Self) -> bool {
-        let differ = |one: u64, other: u64| one != 0 && other != 0 && one != other;
-        self.filesystem_type == other.filesystem_type
-            && self.ino == other.ino
-            && !differ(self.filesystem, other.filesystem)
-            && self.btime.zip(other.btime).is_none_or(|(one, other)| one == other)
-    }
+    /// The filesystems at and below the operands, as the driver sees them.
+    filesystems: Vec<SeenFilesystems>,
 }
 
 impl JobFile {
@@ -95,7 +64,7 @@ impl JobFile {
             since: since.transpose()?,
             start: seconds(SystemTime::now()),
             host: host(),
-            mounts: options.roots.iter().map(RootIdentity::of).collect(),
+            filesystems: seen(&options.roots, options.one_file_system),
         })
     }
 
@@ -129,9 +98,8 @@ impl JobFile {
     }
 
     pub(super) fn since(&self) -> Option<PathBuf> {
-        use std::os::unix::ffi::OsStrExt;
         let bytes = &self.since.as_ref()?.0;
-        Some(Path::new(std::ffi::OsStr::from_bytes(bytes)).to_owned())
+        Some(Path::new(OsStr::from_bytes(bytes)).to_owned())
     }
 
     /// Returns the scan of which units are parts.
@@ -143,25 +111,26 @@ impl JobFile {
         scan
     }
 
-    /// Checks that this machine sees the same roots as the driver.
+    /// Checks that this machine sees the same filesystems as the driver.
     pub(super) fn check_mounts(&self) -> Result<(), Error> {
-        for (root, known) in self.operands().iter().zip(&self.mounts) {
-            let is_same = match (RootIdentity::of(root), known) {
-                (Some(found), Some(known)) => found.is_same(known),
-                (found, known) => found.is_none() && known.is_none(),
-            };
-            if !is_same {
-                let path = PathBuf::from(String::from_utf8_lossy(root.to_bytes()).into_owned());
-                let why = format!("it is not what {} has there: another mount", self.host);
-                return Err(Error::new(Op::Walk, &path, why));
-            }
+        let operands = self.operands();
+        let found = seen(&operands, self.one_file_system);
+        for ((operand, known), found) in operands.iter().zip(&self.filesystems).zip(&found) {
+            let Some(below) = known.difference(found) else { continue };
+            let operand = Path::new(OsStr::from_bytes(operand.as_bytes()));
+            let path = if below.as_os_str().is_empty() { operand.to_owned() } else { operand.join(below) };
+            let why = format!("it is not what {} has there: another mount", self.host);
+            return Err(Error::new(Op::Walk, &path, why));
         }
         Ok(())
     }
 }
 
+fn seen(operands: &[CString], one_file_system: bool) -> Vec<SeenFilesystems> {
+    operands.iter().map(|operand| SeenFilesystems::of(operand, one_file_system)).collect()
+}
+
 fn path_bytes(path: PathBuf) -> HexBytes {
-    use std::os::unix::ffi::OsStringExt;
     HexBytes(path.into_os_string().into_vec())
 }
 
@@ -178,8 +147,11 @@ impl Job {
     /// Begins a scan into the new inventory `out`.
     ///
     /// # Errors
-    /// If `out` exists, or a `.part` of it, or if it cannot be created.
+    /// If there are no operands; if `out` exists, or a `.part` of it; or if it cannot be created.
     pub fn begin(options: &JobOptions, out: &Path) -> Result<Self, Error> {
+        if options.roots.is_empty() {
+            return Err(Error::new(Op::Create, out, "no operand says what is to be scanned"));
+        }
         if out.symlink_metadata().is_ok() {
             return Err(Error::new(Op::Create, out, std::io::Error::from(fathom_walk::Errno::EXIST)));
         }
@@ -199,10 +171,18 @@ impl Job {
     /// none, begins one.
     ///
     /// # Errors
-    /// As [`Job::begin`]; if another driver is running; or if it was begun with other options.
+    /// As [`Job::begin`]; if the scan came to its end; if another driver is running; or if it was
+    /// begun with other options.
     pub fn resume(options: &JobOptions, out: &Path) -> Result<Self, Error> {
         let part = part_path(out);
         if part.symlink_metadata().is_err() {
+            let refused = |why: &str| Err(Error::new(Op::Resume, out, why));
+            if Manifest::read(out).is_ok_and(|manifest| manifest.completeness.stopped.is_none()) {
+                return refused("the scan came to its end");
+            }
+            if options.roots.is_empty() {
+                return refused("there is nothing to go on with, and no operand to begin with");
+            }
             return Self::begin(options, out);
         }
         if !part.join(NAME).exists() {
@@ -213,7 +193,7 @@ impl Job {
                 })
             });
             let why = "it holds no scan by several machines: remove it, and begin again";
-            return if is_empty {
+            return if is_empty && !options.roots.is_empty() {
                 Self::start(JobFile::new(options)?, out, part)
             } else {
                 Err(Error::new(Op::Resume, &part, why))
@@ -243,6 +223,31 @@ impl Job {
     #[must_use]
     pub fn part(&self) -> &Path {
         &self.part
+    }
+
+    /// Returns whether the inventory has its name: an earlier driver was ended after that, and
+    /// before the directory of the units was removed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        Manifest::read(&self.out).is_ok_and(|manifest| {
+            manifest.completeness.stopped.is_none() && manifest.start == self.file.start
+        })
+    }
+
+    /// Removes the directory of the units of a scan that is finished. The job goes last: by it the
+    /// next driver knows that the scan is finished, if this one is ended meanwhile.
+    ///
+    /// # Errors
+    /// If something in it cannot be removed.
+    pub fn remove_part(&self) -> Result<(), Error> {
+        let failed = |error| Error::new(Op::Write, &self.part, error);
+        for entry in fs::read_dir(&self.part).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_type().map_err(failed)?.is_dir() {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
+            }
+        }
+        fs::remove_dir_all(&self.part).map_err(failed)
     }
 
     /// Returns the number of operands.

@@ -19,6 +19,7 @@
 //! publication of records, which are the driver's.
 
 mod job;
+mod mounts;
 mod record;
 mod stitch;
 mod unit;

@@ -216,7 +216,8 @@ fn a_directory_whose_unit_has_failed_is_recorded_with_the_reason() {
     run(&job, &options(Duration::ZERO, 64), usize::MAX, &fail);
     let found = finish(&job);
     assert_eq!(found.completeness.failed, 1);
-    assert!(!found.completeness.is_complete() && found.completeness.stopped.is_none());
+    assert_eq!(found.completeness.stopped.as_deref(), Some("workers died of a unit"));
+    assert!(!found.completeness.is_complete() && job.part().exists());
     let errors = rows(&setting.top.path().join("failed.inv"), Table::Errors);
     assert!(errors.iter().any(|error| error.contains("three workers have died of it")), "{errors:?}");
     // Sums without the failed directory stay consistent with the rows.
@@ -250,6 +251,55 @@ fn a_scan_that_was_ended_is_incomplete_and_goes_on() {
         queue.extend(children(&record));
     }
     setting.assert_same("late.inv", &finish(&job));
+}
+
+/// Copies what is in a directory.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_driver_that_died_before_it_removed_the_units_has_finished() {
+    let setting = Setting::new();
+    let job = setting.begin("done.inv");
+    run(&job, &options(Duration::ZERO, 64), usize::MAX, &|_, _| None);
+    let (out, part) = (setting.top.path().join("done.inv"), job.part().to_owned());
+    assert!(!job.is_finished());
+    let kept = setting.top.path().join("kept");
+    copy(&part, &kept);
+    finish(&job);
+    drop(job);
+    copy(&kept, &part);
+    let job = Job::resume(&JobOptions::default(), &out).unwrap();
+    assert!(job.is_finished());
+    job.remove_part().unwrap();
+    assert!(!part.exists());
+    drop(job);
+    let error = Job::resume(&JobOptions::default(), &out).unwrap_err().to_string();
+    assert!(error.ends_with("the scan came to its end"), "{error}");
+    // The .part of another scan is not that of the inventory.
+    fs::rename(&out, setting.top.path().join("other.inv")).unwrap();
+    copy(&kept, &part);
+    assert!(!Job::resume(&JobOptions::default(), &out).unwrap().is_finished());
+}
+
+#[test]
+fn a_scan_of_nothing_is_refused() {
+    let top = tempfile::tempdir().unwrap();
+    let out = top.path().join("none.inv");
+    for begin in [Job::begin, Job::resume] {
+        let error = begin(&JobOptions::default(), &out).unwrap_err().to_string();
+        assert!(error.contains("no operand"), "{error}");
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -114,6 +114,8 @@ impl UnitWorker {
         if !outcome.summary.complete {
             return Err(Error::new(Op::Walk, &out, "it was interrupted"));
         }
+        // A mount that went away meanwhile left empty directories, and no error.
+        self.job.check_mounts()?;
         let expected = write_lists(&out, &cut)?;
         let manifest = outcome.manifest;
         let rows = |table: &str| {

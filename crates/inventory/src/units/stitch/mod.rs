@@ -47,8 +47,8 @@ struct Stitcher<'a> {
 
 impl Job {
     /// Puts the tables of all units together, and gives the inventory its name. `stopped` says why
-    /// units are missing; the inventory is incomplete then, and another driver can go on.
-    /// `progress` is called with the number of entries so far.
+    /// units are missing. If some are, or have failed, the inventory is incomplete, and another
+    /// driver can go on. `progress` is called with the number of entries so far.
     ///
     /// # Errors
     /// If tables are damaged or cannot be written, if another inventory has the name by now, or
@@ -82,7 +82,12 @@ impl Job {
         let files = writer.finish(owners)?;
         let hosts: HashSet<&str> = plan.units.iter().map(|unit| unit.host.as_str()).collect();
         let host = if hosts.len() > 1 { "several hosts" } else { &self.file.host };
-        let missing = (plan.pending > 0).then(|| stopped.unwrap_or("interrupted").to_owned());
+        let missing = match (stopped, plan.failed()) {
+            (Some(why), _) if plan.pending > 0 => Some(why.to_owned()),
+            (_, 0) => (plan.pending > 0).then(|| "interrupted".to_owned()),
+            (_, 1) => Some("workers died of a unit".to_owned()),
+            (_, count) => Some(format!("workers died of {count} units")),
+        };
         let scan = self.file.scan();
         let manifest = Manifest {
             format: VERSION,
@@ -115,12 +120,11 @@ impl Job {
             rename_new(&self.out, &old).map_err(|error| Error::new(Op::Rename, &self.out, error))?;
         }
         publish(whole, &self.out, ": remove that, and go on (--resume)")?;
-        let leftover = if manifest.completeness.stopped.is_none() {
-            self.part().to_owned()
+        if manifest.completeness.stopped.is_none() {
+            self.remove_part()
         } else {
-            self.part().join("replaced")
-        };
-        remove(&leftover)
+            remove(&self.part().join("replaced"))
+        }
     }
 }
 

@@ -142,6 +142,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Returns the number of units that have failed.
+    pub(super) fn failed(&self) -> usize {
+        self.units.iter().filter(|unit| unit.end == UnitEnd::Failed).count()
+    }
+
     fn add(&mut self, part: &Path, record: UnitRecord) -> Result<usize, Error> {
         let is_scanned = record.end == UnitEnd::Scanned;
         let spans = if is_scanned { record.spans(part)? } else { Vec::new() };
