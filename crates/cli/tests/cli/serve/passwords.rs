@@ -3,8 +3,6 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use rustix::process::Signal;
 
@@ -26,28 +24,15 @@ fn wrong_passwords_of_clients_that_have_left_hold_nobody_up() {
     let home = ServeDirectory::with(&[("a.txt", b"private"), ("open/b.txt", b"here")]);
     std::fs::write(home.at("serve.toml"), CONFIG).unwrap();
     let mut server = Server::start(&home, &mut home.command("-l 127.0.0.1:0 --config serve.toml"));
-    let (address, is_over) = (server.address().to_owned(), AtomicBool::new(false));
-    let attack = || {
-        let mut sent = 0_usize;
-        while !is_over.load(Ordering::Relaxed) {
-            // The queue of connections may be full.
-            if let Ok(mut stream) = TcpStream::connect(&address) {
-                let _sent = stream.write_all(request("/a.txt").as_bytes());
-                sent += 1;
-            }
+    for round in 0..fathom_cases::count(2000) {
+        // As many a round as the server takes in: more would only fill the kernel's queue.
+        for _ in 0..5 {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            stream.write_all(request("/a.txt").as_bytes()).unwrap();
         }
-        sent
-    };
-    let sent: usize = thread::scope(|scope| {
-        let attackers: Vec<_> = (0..2).map(|_| scope.spawn(attack)).collect();
-        for round in 0..fathom_cases::count(2000) {
-            assert_eq!(server.get("/health").0, 200, "round {round}");
-            assert_eq!(server.get("/open/b.txt"), (200, b"here".to_vec()), "round {round}");
-        }
-        is_over.store(true, Ordering::Relaxed);
-        attackers.into_iter().map(|attacker| attacker.join().unwrap()).sum()
-    });
-    assert!(sent > 20, "{sent} wrong passwords");
+        assert_eq!(server.get("/health").0, 200, "round {round}");
+        assert_eq!(server.get("/open/b.txt"), (200, b"here".to_vec()), "round {round}");
+    }
     let refused = "a password from 127.0.0.1 was not checked";
     until("it names the client", || server.err().contains(refused).then_some(()));
     server.signal(Signal::TERM);
