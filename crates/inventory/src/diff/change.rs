@@ -135,8 +135,7 @@ pub(super) fn fields(old: &InodeInfo, new: &InodeInfo) -> Vec<ChangedField> {
         (ChangedField::Project, old.differs_in(new, NumericField::Project)),
         (ChangedField::Xattrs, old.xattrs_differ(new)),
         (ChangedField::Acl, old.differs_in(new, NumericField::Acl)),
-        // Without a target, it is unknown.
-        (ChangedField::Target, !old.link.is_empty() && !new.link.is_empty() && old.link != new.link),
+        (ChangedField::Target, old.knows_target() && new.knows_target() && old.link != new.link),
     ];
     fields.extend(others.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field));
     fields

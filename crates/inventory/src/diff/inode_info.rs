@@ -77,6 +77,12 @@ pub struct InodeInfo {
 }
 
 impl InodeInfo {
+    /// Returns whether the target is known: an imported inventory has links without. An entry of
+    /// another type has none.
+    pub(super) fn knows_target(&self) -> bool {
+        !self.link.is_empty() || !matches!(self.letter, b'l' | b'U')
+    }
+
     /// Returns a number; `None` where the metadata of the inode, or this number, is unknown.
     #[must_use]
     pub fn number(&self, number: NumericField) -> Option<i64> {

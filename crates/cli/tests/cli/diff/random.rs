@@ -201,8 +201,9 @@ fn assert_describes(object: &Value, old: &Snapshot, new: &Snapshot) {
 
 #[test]
 fn random_changes_are_reported() {
-    let mut kinds = [0; 4];
+    let (mut kinds, mut trees) = ([0; 4], 0);
     for seed in fathom_cases::seeds(40) {
+        trees += 1;
         let mut forest = ChangingTree::new(seed);
         let old = forest.snapshot();
         if old.values().any(|seen| seen.meta.created().is_err()) {
@@ -230,5 +231,5 @@ fn random_changes_are_reported() {
         let paths: Vec<_> = all.iter().flat_map(|change| [&change.0[..], b"\0"]).collect();
         assert_eq!(diff(&forest.tree, &["-0"], i32::from(!all.is_empty())), paths.concat(), "seed {seed}");
     }
-    assert!(kinds.iter().all(|count| *count > fathom_cases::count(100)), "{kinds:?}");
+    assert!(trees == 1 || kinds.iter().all(|count| *count > 2 * trees), "{kinds:?}");
 }
