@@ -53,8 +53,7 @@ fn made(directory: &Path, roots: usize, dirs: &[TestDir<'_>], entries: &[(i64, &
         batch.entries.push((*dir_id, chunk));
     }
     writer.send(batch);
-    let root =
-        |_| ManifestRoot { path: String::new(), path_hex: None, filesystem: None, filesystem_id: None };
+    let root = |_| ManifestRoot::default();
     let manifest = Manifest {
         format: VERSION,
         tool: String::new(),

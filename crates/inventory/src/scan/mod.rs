@@ -466,7 +466,13 @@ pub fn host() -> String {
 pub(crate) fn local_root(path: &CString) -> ManifestRoot {
     let local = Path::new(OsStr::from_bytes(path.to_bytes()));
     let filesystem = Filesystem::of(local).ok().and_then(|filesystem| filesystem.name);
+    let (absolute, absolute_hex) = absolute(local).map_or((None, None), |path| {
+        let (text, hex) = text_and_hex(path.as_os_str().as_bytes());
+        (Some(text), hex)
+    });
     ManifestRoot {
+        absolute,
+        absolute_hex,
         filesystem: filesystem.map(str::to_owned),
         filesystem_id: persistent_id(local).map(|id| format!("{id:016x}")),
         ..manifest_root(path)
@@ -475,14 +481,24 @@ pub(crate) fn local_root(path: &CString) -> ManifestRoot {
 
 /// Returns the root `path`, perhaps of another machine.
 pub(crate) fn manifest_root(path: &CString) -> ManifestRoot {
+    let (path, path_hex) = text_and_hex(path.to_bytes());
+    ManifestRoot { path, path_hex, ..ManifestRoot::default() }
+}
+
+/// Returns the absolute path for a relative one; `None` for an absolute one.
+fn absolute(path: &Path) -> Option<PathBuf> {
+    let working_directory = std::env::current_dir().ok().filter(|_| path.is_relative())?;
+    Some(working_directory.join(path).components().collect())
+}
+
+/// Returns a path as text, and its bytes in hexadecimal if they are not UTF-8.
+fn text_and_hex(bytes: &[u8]) -> (String, Option<String>) {
     use std::fmt::Write;
-    let bytes = path.to_bytes();
     let hex = std::str::from_utf8(bytes).is_err().then(|| {
         bytes.iter().fold(String::new(), |mut hex, byte| {
             write!(hex, "{byte:02x}").expect("a String takes what it is given");
             hex
         })
     });
-    let path = String::from_utf8_lossy(bytes).into_owned();
-    ManifestRoot { path, path_hex: hex, filesystem: None, filesystem_id: None }
+    (String::from_utf8_lossy(bytes).into_owned(), hex)
 }

@@ -105,13 +105,20 @@ pub struct ReuseSummary {
 pub(crate) const IMPORTED_FROM: &str = "imported-from";
 
 /// An operand of the scan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestRoot {
     /// The path as it was given. Bytes that are not UTF-8 are replaced.
     pub path: String,
     /// The bytes of the path in hexadecimal, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
+    /// The absolute path, if `path` is relative to the working directory that the scan had. Bytes
+    /// that are not UTF-8 are replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absolute: Option<String>,
+    /// The bytes of the absolute path in hexadecimal, if it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absolute_hex: Option<String>,
     /// The type of the filesystem, if it is known.
     pub filesystem: Option<String>,
     /// The number of the filesystem in hexadecimal, if it has one that stays.
@@ -123,15 +130,27 @@ impl ManifestRoot {
     /// Returns the bytes of the path.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let hex = self.path_hex.as_deref().unwrap_or_default();
-        let digits: Option<Vec<_>> = hex.chars().map(|digit| digit.to_digit(16)).collect();
-        let bytes = digits.filter(|digits| !digits.is_empty() && digits.len().is_multiple_of(2));
-        let byte = |pair: &[u32]| (pair[0] * 16 + pair[1]) as u8;
-        bytes.map_or_else(
-            || self.path.clone().into_bytes(),
-            |digits| digits.chunks_exact(2).map(byte).collect(),
-        )
+        bytes_of(&self.path, self.path_hex.as_deref())
     }
+
+    /// Returns the bytes of the absolute path; `None` for a relative path of which nothing more is
+    /// known.
+    #[must_use]
+    pub fn absolute_bytes(&self) -> Option<Vec<u8>> {
+        let given = self.bytes();
+        if given.starts_with(b"/") {
+            return Some(given);
+        }
+        self.absolute.as_deref().map(|absolute| bytes_of(absolute, self.absolute_hex.as_deref()))
+    }
+}
+
+/// Returns the bytes of a path: those of `hex`, unless there are none.
+fn bytes_of(text: &str, hex: Option<&str>) -> Vec<u8> {
+    let digits: Option<Vec<_>> = hex.unwrap_or_default().chars().map(|digit| digit.to_digit(16)).collect();
+    let bytes = digits.filter(|digits| !digits.is_empty() && digits.len().is_multiple_of(2));
+    let byte = |pair: &[u32]| (pair[0] * 16 + pair[1]) as u8;
+    bytes.map_or_else(|| text.as_bytes().to_vec(), |digits| digits.chunks_exact(2).map(byte).collect())
 }
 
 /// A file of an inventory.

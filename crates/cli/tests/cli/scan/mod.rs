@@ -269,6 +269,18 @@ fn unreadable_directories_are_reported_and_the_rest_is_recorded() {
     assert_eq!(manifest(&inventory)["completeness"]["missing_roots"], 1);
 }
 
+/// Once, the explorer could do nothing with the entries of such a tree: their place was unknown.
+#[test]
+fn relative_roots_have_their_absolute_paths_too() {
+    let tree = Tree::parse("d/f 1, e 1");
+    let here = tree.at(".").canonicalize().unwrap();
+    let inventory = scan_completely(&tree, "inv", &format!("d ./e . {}", here.join("d").display()));
+    let roots = &manifest(&inventory)["roots"];
+    let absolute = |root: usize| roots[root]["absolute"].as_str().map(PathBuf::from);
+    assert_eq!([0, 1, 2, 3].map(absolute), [Some(here.join("d")), Some(here.join("e")), Some(here), None]);
+    assert_eq!(roots[1]["path"], "./e");
+}
+
 #[test]
 fn an_existing_output_is_not_replaced() {
     let tree = Tree::parse("f 1, taken 3, new.part/foreign 1");

@@ -420,8 +420,8 @@ impl Source for InventorySource {
     }
 
     fn local_root(&self, root: usize) -> Option<Vec<u8>> {
-        // A relative path is relative to the working directory of the scan, which is unknown.
-        self.root_path(root).filter(|path| self.is_local && path.starts_with(b"/"))
+        let roots = &self.tree.browser.inventory().manifest().roots;
+        roots.get(root).filter(|_| self.is_local)?.absolute_bytes()
     }
 }
 

@@ -228,6 +228,16 @@ fn roots_keep_their_order() {
 }
 
 #[test]
+fn a_tree_of_a_relative_scan_is_where_the_scan_was() {
+    let tree = TestTree::random(3);
+    let out = tree.beside("relative.inv");
+    scan(&Scan { roots: vec![c"./src".to_owned()], ..Scan::default() }, &out, &mut ()).unwrap();
+    let source = InventorySource::open(&out, None).unwrap();
+    let place = std::env::current_dir().unwrap().join("src");
+    assert_eq!(source.local_root(0), Some(place.as_os_str().as_bytes().to_vec()));
+}
+
+#[test]
 fn questions_that_nobody_wants_end() {
     let tree = TestTree::random(3);
     let mut source = InventorySource::open(&in_many_files(&tree), None).unwrap();
