@@ -4,6 +4,7 @@
 //! directly, without a tree of values, as an inventory has millions of entries.
 
 use fathom_text::number::{write_decimal, write_hex};
+use fathom_text::quote::is_invisible;
 use fathom_text::time::{TimeStyle, Zone};
 use fathom_walk::{Attributes, FileTime, Meta};
 use rustix::fs::{major, minor};
@@ -181,8 +182,8 @@ fn write_escaped(name: &str, path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Escapes the characters for which JSON requires it, and DEL and the C1 controls, which some
-/// terminals obey.
+/// Escapes the characters for which JSON requires it, DEL and the C1 controls, which some terminals
+/// obey, and characters that show nothing or turn the text after them.
 fn write_char(c: char, out: &mut Vec<u8>) {
     match c {
         '"' => out.extend_from_slice(b"\\\""),
@@ -190,11 +191,18 @@ fn write_char(c: char, out: &mut Vec<u8>) {
         '\n' => out.extend_from_slice(b"\\n"),
         '\t' => out.extend_from_slice(b"\\t"),
         '\r' => out.extend_from_slice(b"\\r"),
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
-            let digit = |shift: u32| b"0123456789abcdef"[(u32::from(c) >> shift & 15) as usize];
-            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(4), digit(0)]);
-        }
+        ' '..='~' => out.push(c as u8),
+        '\0'..='\u{9f}' => write_units(c, out),
+        _ if is_invisible(c) => write_units(c, out),
         _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// Escapes a character by its UTF-16.
+fn write_units(c: char, out: &mut Vec<u8>) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        let digit = |shift: u32| b"0123456789abcdef"[usize::from(*unit >> shift & 15)];
+        out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
     }
 }
 
@@ -250,6 +258,8 @@ mod tests {
         let expected =
             "{\"path\":\"a/\u{fffd}\\u0000\\u009b\",\"path_bytes\":\"612fff00c29b\",\"type\":\"U\"}\n";
         assert_eq!(written(b"a", b"\xff\0\xc2\x9b", None), expected);
+        let expected = "{\"path\":\"a\\u202e\\udb40\\udc41\u{e9}\",\"type\":\"U\"}\n";
+        assert_eq!(written(b"", "a\u{202e}\u{e0041}\u{e9}".as_bytes(), None), expected);
     }
 
     #[test]

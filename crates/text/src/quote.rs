@@ -6,6 +6,8 @@ mod printable;
 
 use std::borrow::Cow;
 
+pub use self::printable::is_invisible;
+use self::printable::is_joiner;
 pub(crate) use self::printable::is_printable;
 
 /// The character encoding of names and messages, from the locale.
@@ -71,13 +73,25 @@ impl NameStyle {
     }
 }
 
+/// The characters that quoted text has as escapes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escaped {
+    /// Those that the locale cannot print, as GNU's programs do.
+    Unprintable,
+    /// Also those that show nothing or change the direction of text, for a terminal. Joiners
+    /// between two characters beyond ASCII stay.
+    Invisible,
+}
+
 /// Escapes `text` for a terminal. Control characters other than line ends, tabs and NUL bytes,
-/// including C1 (ECMA-48), and bytes that are not UTF-8 become the escapes of [`quote`].
+/// including C1 (ECMA-48), characters that show nothing or change the direction of text, and bytes
+/// that are not UTF-8 become the escapes of [`quote`].
 ///
 /// ```
 /// use fathom_text::quote::escape_controls;
 ///
 /// assert_eq!(&escape_controls(b"a\x1b[31m\n")[..], b"a\\033[31m\n");
+/// assert_eq!(&escape_controls("a\u{202e}b".as_bytes())[..], b"a\\342\\200\\256b");
 /// ```
 #[must_use]
 pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
@@ -86,12 +100,12 @@ pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len() + 16);
-    for piece in chars_or_bytes(text, Charset::Utf8) {
-        let is_control = match std::str::from_utf8(piece.bytes) {
-            Ok(piece) => piece.contains(char::is_control),
+    for piece in chars_or_bytes(text, Charset::Utf8, Escaped::Invisible) {
+        let is_harmful = match std::str::from_utf8(piece.bytes) {
+            Ok(text) => text.contains(|c: char| c.is_control() || is_invisible(c)),
             Err(_) => true,
         };
-        match piece.escape().filter(|_| is_control && !piece.bytes.iter().all(is_harmless)) {
+        match piece.escape().filter(|_| is_harmful && !piece.bytes.iter().all(is_harmless)) {
             Some(escape) => write_escape(escape, piece.bytes, &mut out),
             None => out.extend_from_slice(piece.bytes),
         }
@@ -110,15 +124,19 @@ pub fn escape_controls(text: &[u8]) -> Cow<'_, [u8]> {
 /// assert_eq!(quote(b"a\nb", Charset::Ascii), br"'a\nb'");
 /// ```
 pub fn quoteaf(name: &[u8], charset: Charset) -> Vec<u8> {
+    quoted(name, charset, Escaped::Unprintable)
+}
+
+fn quoted(name: &[u8], charset: Charset, escaped: Escaped) -> Vec<u8> {
     if name.contains(&b'\'')
-        && chars_or_bytes(name, charset).all(|piece| piece.fits_double_quotes(name.len()))
+        && chars_or_bytes(name, charset, escaped).all(|piece| piece.fits_double_quotes(name.len()))
     {
         return [b"\"", name, b"\""].concat();
     }
     let mut out = Vec::with_capacity(name.len() + 2);
     out.push(b'\'');
     let mut escaping = false;
-    for piece in chars_or_bytes(name, charset) {
+    for piece in chars_or_bytes(name, charset, escaped) {
         match piece.escape() {
             Some(escape) => {
                 out.extend_from_slice(if escaping { b"" } else { b"'$'" });
@@ -140,14 +158,23 @@ pub fn quoteaf(name: &[u8], charset: Charset) -> Vec<u8> {
     out
 }
 
-/// Returns `name` unchanged if a shell takes it as one word, else quotes it with [`quoteaf`].
+/// Returns `name` for a terminal: unchanged if a shell takes it as one word, else quoted.
+/// Characters that show nothing or change the direction of text are escaped, which ls(1) does not
+/// do.
 pub fn shell_escape(name: &[u8], charset: Charset) -> Vec<u8> {
-    if needs_quotes(name, charset) { quoteaf(name, charset) } else { name.to_vec() }
+    word(name, charset, Escaped::Invisible)
 }
 
-/// Quotes `name` like [`shell_escape`], and also if it contains a colon: for `NAME: CAUSE`.
+/// Quotes `name` with [`quoteaf`] unless a shell takes it as one word without a colon: for
+/// `NAME: CAUSE`.
 pub fn quotef(name: &[u8], charset: Charset) -> Vec<u8> {
-    if name.contains(&b':') { quoteaf(name, charset) } else { shell_escape(name, charset) }
+    if name.contains(&b':') { quoteaf(name, charset) } else { word(name, charset, Escaped::Unprintable) }
+}
+
+fn word(name: &[u8], charset: Charset, escaped: Escaped) -> Vec<u8> {
+    let mut pieces = chars_or_bytes(name, charset, escaped);
+    let needs_quotes = name.is_empty() || pieces.any(|piece| piece.is_special_to_shells(name.len()));
+    if needs_quotes { quoted(name, charset, escaped) } else { name.to_vec() }
 }
 
 /// Quotes `text` in the locale's quotation marks with C escapes: `‘a\nb’`, or `'a\nb'` where the
@@ -159,7 +186,7 @@ pub fn quote(text: &[u8], charset: Charset) -> Vec<u8> {
     };
     let mut out = Vec::with_capacity(text.len() + left.len() + right.len());
     out.extend_from_slice(left);
-    for piece in chars_or_bytes(text, charset) {
+    for piece in chars_or_bytes(text, charset, Escaped::Unprintable) {
         match piece.escape() {
             Some(escape) => write_escape(escape, piece.bytes, &mut out),
             None => {
@@ -225,10 +252,6 @@ impl CharOrByte<'_> {
     }
 }
 
-fn needs_quotes(name: &[u8], charset: Charset) -> bool {
-    name.is_empty() || chars_or_bytes(name, charset).any(|piece| piece.is_special_to_shells(name.len()))
-}
-
 fn write_escape(escape: Escape, bytes: &[u8], out: &mut Vec<u8>) {
     match escape {
         Escape::Letter(letter) => out.extend_from_slice(&[b'\\', letter]),
@@ -241,18 +264,31 @@ fn write_escape(escape: Escape, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn chars_or_bytes(name: &[u8], charset: Charset) -> impl Iterator<Item = CharOrByte<'_>> {
-    let mut start = 0;
+fn chars_or_bytes(name: &[u8], charset: Charset, escaped: Escaped) -> impl Iterator<Item = CharOrByte<'_>> {
+    let (mut start, mut before) = (0, None);
     std::iter::from_fn(move || {
         let rest = name.get(start..).filter(|rest| !rest.is_empty())?;
         let (len, printable) = match charset {
-            Charset::Utf8 => first_char(rest).map_or((1, false), |c| (c.len_utf8(), is_printable(c))),
+            Charset::Utf8 => first_char(rest).map_or((1, false), |c| {
+                let after = first_char(&rest[c.len_utf8()..]);
+                let is_hidden = escaped == Escaped::Invisible
+                    && is_invisible(c)
+                    && !(is_joiner(c) && joins(before, after));
+                (c.len_utf8(), is_printable(c) && !is_hidden)
+            }),
             Charset::Ascii => (1, (b' '..=b'~').contains(&rest[0])),
         };
+        before = first_char(rest);
         let piece = CharOrByte { bytes: &rest[..len], start, printable };
         start += len;
         Some(piece)
     })
+}
+
+/// Returns whether a joiner between two characters is part of a word or an emoji.
+fn joins(before: Option<char>, after: Option<char>) -> bool {
+    let is_joined = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_invisible(c));
+    is_joined(before) && is_joined(after)
 }
 
 fn first_char(bytes: &[u8]) -> Option<char> {
@@ -322,6 +358,28 @@ mod tests {
         }
     }
 
+    /// Once, `annexe<U+202E>gpj.exe` was shown as a picture.
+    #[test]
+    fn a_terminal_gets_no_character_that_hides_or_turns_others() {
+        let name = "annexe\u{202e}gpj.exe".as_bytes();
+        assert_eq!(shell_escape(name, Charset::Utf8), br"'annexe'$'\342\200\256''gpj.exe'");
+        assert_eq!(&escape_controls(name)[..], br"annexe\342\200\256gpj.exe");
+        // As GNU's programs have it in messages.
+        assert_eq!(quotef(name, Charset::Utf8), name);
+        for c in ['\u{ad}', '\u{200b}', '\u{200d}', '\u{2066}', '\u{2069}', '\u{feff}', '\u{e0041}'] {
+            let name = format!("a{c}b");
+            assert_ne!(shell_escape(name.as_bytes(), Charset::Utf8), name.as_bytes(), "{name:?}");
+            assert!(escape_controls(name.as_bytes()).is_ascii(), "{name:?}");
+        }
+        for name in ["می\u{200c}خواهم", "👩\u{200d}💻", "é", "\u{600}1"] {
+            assert_eq!(shell_escape(name.as_bytes(), Charset::Utf8), name.as_bytes());
+            assert_eq!(&escape_controls(name.as_bytes())[..], name.as_bytes());
+        }
+        for name in ["é\u{200d}", "é\u{200d}\u{200d}é", "\u{200c}é", "a\u{200c}é"] {
+            assert_ne!(shell_escape(name.as_bytes(), Charset::Utf8), name.as_bytes(), "{name:?}");
+        }
+    }
+
     /// Bytes and characters that some rule distinguishes, and all short strings of them.
     fn names() -> BTreeSet<Vec<u8>> {
         let single = (1..=255).map(|byte| vec![byte]);
@@ -354,7 +412,9 @@ mod tests {
     /// escape.
     fn is_misprinted_by_old_versions(name: &[u8], charset: Charset) -> bool {
         name.contains(&b'\'')
-            && chars_or_bytes(name, charset).last().is_some_and(|piece| piece.escape().is_some())
+            && chars_or_bytes(name, charset, Escaped::Unprintable)
+                .last()
+                .is_some_and(|piece| piece.escape().is_some())
     }
 
     fn oracle(locale: &str) -> Option<Command> {

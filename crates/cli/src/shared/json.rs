@@ -1,5 +1,7 @@
 //! The syntax of JSON Lines: an object on a line of its own.
 
+use fathom_text::quote::is_invisible;
+
 /// A writer of one JSON object on a line of its own.
 #[derive(Debug)]
 pub(crate) struct JsonObject<'o> {
@@ -112,16 +114,18 @@ fn write_hex(value: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Writes a string. In addition to what JSON requires, escapes DEL and the C1 controls, which some
-/// terminals obey.
+/// terminals obey, and characters that show nothing or turn the text after them.
 fn write_string(text: &str, out: &mut Vec<u8>) {
     let start = out.len();
     serde_json::to_writer(&mut *out, text).expect("a vector takes every write");
-    let is_control = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
-    if text.contains(is_control) {
+    let is_harmful = |c: char| ('\u{7f}'..='\u{9f}').contains(&c) || is_invisible(c);
+    if text.contains(is_harmful) {
         let written = String::from_utf8(out.split_off(start)).expect("JSON is UTF-8");
         for c in written.chars() {
-            let escaped = if is_control(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
-            out.extend_from_slice(escaped.as_bytes());
+            let mut units = [0; 2];
+            let units = c.encode_utf16(&mut units).iter();
+            let escaped = units.map(|unit| format!("\\u{unit:04x}"));
+            out.extend(if is_harmful(c) { escaped.collect() } else { c.to_string() }.into_bytes());
         }
     }
 }
@@ -158,9 +162,9 @@ mod tests {
 
     #[test]
     fn text_comes_back_and_holds_no_control_characters() {
-        let hostile = "a\"\\\n\x1b[31m\x7f\u{9b}2J\u{e9}";
+        let hostile = "a\"\\\n\x1b[31m\x7f\u{9b}2J\u{e9}\u{202e}\u{e0041}";
         let text = written(|object| object.text("path", hostile.as_bytes()));
-        assert!(!text.trim_end().contains(char::is_control), "{text:?}");
+        assert!(!text.trim_end().contains(|c: char| c.is_control() || is_invisible(c)), "{text:?}");
         let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(parsed, serde_json::json!({ "path": hostile }));
     }

@@ -38,6 +38,21 @@ fn is_format(c: char) -> bool {
         | '\u{e0020}'..='\u{e007f}')
 }
 
+/// Returns whether `c` shows nothing, or changes the direction of the text around it: a name with
+/// it looks like another one (Unicode Technical Report 36, 2.5 and 2.10).
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    let is_visible = matches!(c,
+        '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{110bd}'
+        | '\u{110cd}' | '\u{13430}'..='\u{1343f}');
+    is_format(c) && !is_visible
+}
+
+/// Returns whether `c` is one of the two joiners. Words of some scripts, and emoji, need them.
+pub(super) fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_printable;

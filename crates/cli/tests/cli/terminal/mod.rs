@@ -28,6 +28,9 @@ const HOSTILE: [&[u8]; 11] = [
     b"f.\x1b[7m",
 ];
 
+/// The text after it is shown from right to left. ls(1) writes it as it is.
+const TURN: char = '\u{202e}';
+
 /// Returns a tree with the names in `d`: as files, as directories with a file, and as targets of
 /// links.
 fn hostile() -> Tree {
@@ -59,13 +62,14 @@ fn without_progress(text: &str) -> String {
 }
 
 /// Returns the output of `command` on a terminal in a UTF-8 locale, without the escape sequence of
-/// its progress meter. Panics if a control character is left.
+/// its progress meter. Panics if a control character is left, or one that turns the text after it.
 #[track_caller]
 fn shown(command: &mut Command) -> String {
     let text = on_terminal(command.env("LC_ALL", "C.UTF-8").env("TZ", "UTC0").env("TERM", "xterm"));
     let text = String::from_utf8(text).unwrap_or_else(|error| panic!("{command:?}: {error}: not UTF-8"));
     let text = without_progress(&text);
-    let control = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\0'));
+    let is_harmful = |c: &char| *c == TURN || c.is_control() && !matches!(c, '\n' | '\t' | '\0');
+    let control = text.chars().find(is_harmful);
     assert!(control.is_none(), "{command:?}: {control:?} in {text:?}");
     text
 }
@@ -129,6 +133,7 @@ fn nul_terminated_names_are_unquoted_except_for_control_characters() {
 #[test]
 fn no_view_or_format_lets_control_characters_through() {
     let tree = hostile();
+    tree.file(format!("d/annexe{TURN}gpj.exe"), 9000);
     for words in [
         "du -a d",
         "du --tree -a --color=never d",
