@@ -38,6 +38,8 @@ pub struct RemovalPlan {
     pub files: u64,
     /// The number of directories.
     pub directories: u64,
+    /// The most that will be tried: what was counted, and what could not be looked into.
+    pub possible: RemovalLimit,
     /// The allocated bytes of all of them; an inode with several names counts once.
     pub bytes: u64,
     /// The bytes that the filesystem gets back, if this is known: an inode with a further name
@@ -45,14 +47,6 @@ pub struct RemovalPlan {
     pub freed: Option<u64>,
     /// The first reason why something stays.
     pub kept: Option<Vec<u8>>,
-}
-
-impl RemovalPlan {
-    /// Returns the most that may be removed, once the user has confirmed the plan.
-    #[must_use]
-    pub fn limit(&self) -> RemovalLimit {
-        RemovalLimit { files: self.files, directories: self.directories }
-    }
 }
 
 /// The progress of a removal.

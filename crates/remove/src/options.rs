@@ -30,7 +30,7 @@ pub struct TrashOptions {
 }
 
 /// The most that a removal removes. It stops when there is more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovalLimit {
     /// Entries that are no directories.
     pub files: u64,

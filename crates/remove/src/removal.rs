@@ -87,18 +87,21 @@ impl Removal {
         self.has_exceeded.load(Ordering::Relaxed)
     }
 
-    /// Takes one of the files or directories that may be removed.
+    /// Removes one of the files or directories that may be removed.
     ///
     /// # Errors
-    /// [`EXCEEDED`] if none is left: the removal stops.
-    fn take(&self, kind: usize) -> Result<(), Errno> {
-        let Some(left) = &self.left else { return Ok(()) };
+    /// Those of unlinkat(2); [`EXCEEDED`] if none is left: the removal stops.
+    fn unlink_counted(&self, at: impl AsFd, name: &CStr, kind: usize, flags: AtFlags) -> Result<(), Errno> {
+        let Some(left) = &self.left else { return unlinkat(at, name, flags) };
         let take = |left: u64| left.checked_sub(1);
         // The counters publish no data, so no ordering is needed.
-        let taken = left[kind].fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.map(drop).map_err(|_none| {
+        if left[kind].fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             self.has_exceeded.store(true, Ordering::Relaxed);
-            EXCEEDED
+            return Err(EXCEEDED);
+        }
+        // A further walk may try again what is still there.
+        unlinkat(at, name, flags).inspect_err(|_| {
+            left[kind].fetch_add(1, Ordering::Relaxed);
         })
     }
 
@@ -135,6 +138,10 @@ impl Removal {
 
     /// Removes an entry that is not a directory. Returns its metadata, if it was measured.
     fn unlink(&self, at: BorrowedFd<'_>, name: &CStr, known: Option<Meta>) -> Result<Option<Meta>, Errno> {
+        if self.is_dry_run {
+            // Before its metadata is read, which the removal does not need.
+            self.sums.add_possible(1, 0);
+        }
         let meta = match known {
             None if self.measures => Some(sys::stat(at, name, Follow::No, FIELDS)?),
             known => known.filter(|_| self.measures),
@@ -145,9 +152,8 @@ impl Removal {
         if self.is_dry_run {
             fathom_io::fault::point("remove-count");
         } else {
-            self.take(FILES)?;
             fathom_io::fault::point("remove-unlink");
-            unlinkat(at, name, AtFlags::empty())?;
+            self.unlink_counted(at, name, FILES, AtFlags::empty())?;
         }
         self.sums.add_file(meta.as_ref());
         Ok(meta)
@@ -177,9 +183,8 @@ impl Removal {
             if sys::stat(at.as_fd(), at.name(), Follow::No, Fields::IDENTITY)?.id() != dir.id() {
                 return Err(RemovalCause::Replaced);
             }
-            self.take(DIRECTORIES)?;
             fathom_io::fault::point("remove-rmdir");
-            unlinkat(&at, at.name(), AtFlags::REMOVEDIR)?;
+            self.unlink_counted(&at, at.name(), DIRECTORIES, AtFlags::REMOVEDIR)?;
             running.has_removed.store(true, Ordering::Relaxed);
         }
         self.sums.add_directory(self.measures.then(|| allocated(dir)));
@@ -199,7 +204,17 @@ impl Removal {
         operation: RemovalOperation,
         cause: RemovalCause,
     ) {
-        keep(node);
+        mark(node, |state| &state.is_kept);
+        self.report(running, (node, name), operation, cause);
+    }
+
+    fn report(
+        &self,
+        running: &RunningTarget,
+        (node, name): (&Arc<Node>, Option<&CStr>),
+        operation: RemovalOperation,
+        cause: RemovalCause,
+    ) {
         let path = path_of(running, node, name);
         if running.is_new(&path, cause) {
             self.failed(RemovalFailure { path, operation, cause });
@@ -211,10 +226,16 @@ impl Removal {
         if self.is_stopped() || state.is_kept.load(Ordering::Relaxed) {
             return;
         }
+        if self.is_dry_run {
+            self.sums.add_possible(0, 1);
+            if state.is_unknown.load(Ordering::Relaxed) {
+                return;
+            }
+        }
         match self.remove_dir(&state.running, node, &state.meta) {
             Ok(()) | Err(RemovalCause::Os(Errno::NOENT | EXCEEDED)) => {}
             Err(RemovalCause::Os(Errno::NOTEMPTY | Errno::EXIST)) => {
-                keep(node);
+                mark(node, |state| &state.is_kept);
                 let mut left = state.running.left.lock().unwrap_or_else(PoisonError::into_inner);
                 left.get_or_insert_with(|| path_of(&state.running, node, None));
             }
@@ -232,13 +253,15 @@ struct DirState {
     meta: Meta,
     /// Whether something in it could not be removed.
     is_kept: AtomicBool,
+    /// Whether a directory in it could not be read in a dry run: if that is empty, it goes.
+    is_unknown: AtomicBool,
 }
 
-/// Keeps a directory and all that contain it.
-fn keep(node: &Node) {
+/// Sets a flag of a directory and of all that contain it.
+fn mark(node: &Node, flag: fn(&DirState) -> &AtomicBool) {
     for state in node.chain().filter_map(Node::note::<DirState>) {
         // The thread that set the flag before sets those of the directories above.
-        if state.is_kept.swap(true, Ordering::Relaxed) {
+        if flag(state).swap(true, Ordering::Relaxed) {
             return;
         }
     }
@@ -314,8 +337,11 @@ impl Visitor for Remover {
             return Descend::No;
         }
         if found == Found::Readable {
-            node.set_note(DirState { running, meta: *meta, is_kept: AtomicBool::new(false) });
-        } else if !self.0.is_dry_run && self.0.remove_dir(&running, node, meta).is_ok() {
+            let [is_kept, is_unknown] = [false, false].map(AtomicBool::new);
+            node.set_note(DirState { running, meta: *meta, is_kept, is_unknown });
+        } else if self.0.is_dry_run {
+            self.0.sums.add_possible(0, 1);
+        } else if self.0.remove_dir(&running, node, meta).is_ok() {
             // An empty directory can be removed without permission to read it.
             return Descend::No;
         }
@@ -360,6 +386,9 @@ impl Visitor for Remover {
                 other => RemovalOperation::Walk(other),
             };
             self.0.target_failed(&running.target, operation, errno.into());
+        } else if self.0.is_dry_run && name.is_none() {
+            mark(node, |state| &state.is_unknown);
+            self.0.report(&running, (node, name), RemovalOperation::Walk(operation), errno.into());
         } else if errno != Errno::NOENT {
             self.0.entry_failed(&running, (node, name), RemovalOperation::Walk(operation), errno.into());
         }

@@ -127,7 +127,8 @@ impl<'r, I: Iterator<Item = Target>> TargetSource<'r, I> {
         };
         let (name, is_directory) = (location.name.clone(), location.is_directory);
         let found = beneath::stat(parent.as_fd())?;
-        if again.is_none() && !self.removal.places.meet(found.id(), &name) {
+        let places = &self.removal.places;
+        if again.is_none() && !places.meet_target(target, &location, &parent, found.id()) {
             return Ok(None);
         }
         let running = match again {

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_io::Meta;
 
+use crate::options::RemovalLimit;
 use crate::removal::allocated;
 
 /// The result of a removal, or of a dry run.
@@ -24,6 +25,9 @@ pub struct RemovalSummary {
     pub freed: u64,
     /// Number of failures.
     pub failures: u64,
+    /// The most that a removal after this dry run would try to remove: what was counted, and what
+    /// could not be looked into. A [limit](crate::RemovalOptions::limit) on what a user was shown.
+    pub possible: RemovalLimit,
     /// Whether the removal was stopped before its end.
     pub stopped: bool,
     /// Whether it was stopped because there was more than its
@@ -55,6 +59,8 @@ pub(crate) struct RemovalSums {
     /// Allocated bytes of inodes with one link, and of directories.
     allocated: AtomicU64,
     failures: AtomicU64,
+    possible_files: AtomicU64,
+    possible_directories: AtomicU64,
     /// By device and inode number. Memory grows with inodes that have several links only.
     linked: Mutex<HashMap<(u64, u64), LinkCount>>,
 }
@@ -95,6 +101,12 @@ impl RemovalSums {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Adds what a removal after this dry run would try to remove.
+    pub(crate) fn add_possible(&self, files: u64, directories: u64) {
+        self.possible_files.fetch_add(files, Ordering::Relaxed);
+        self.possible_directories.fetch_add(directories, Ordering::Relaxed);
+    }
+
     pub(crate) fn summary(&self, stopped: bool) -> RemovalSummary {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let linked = self.linked();
@@ -110,6 +122,10 @@ impl RemovalSums {
             allocated: all,
             freed: whole,
             failures: of(&self.failures),
+            possible: RemovalLimit {
+                files: of(&self.possible_files),
+                directories: of(&self.possible_directories),
+            },
             stopped,
             exceeded: false,
         }

@@ -120,7 +120,8 @@ impl Target {
     /// looked up as it is for a removal, so it may have any length.
     ///
     /// # Errors
-    /// Why the target cannot be removed: for example, it does not exist.
+    /// Why the target cannot be removed: for example, it does not exist, or it is another inode
+    /// than an [identity](Self::identity) that was set before.
     ///
     /// ```
     /// use fathom_remove::{RemovalCause, Target};
@@ -133,7 +134,11 @@ impl Target {
         let location = self.split()?;
         let parent = location.open()?;
         let (dev, ino) = sys::stat(parent.as_fd(), &location.name, Follow::No, Fields::IDENTITY)?.id();
-        Ok(self.identity(Identity { dev, ino }))
+        let found = Identity { dev, ino };
+        if self.identity.is_some_and(|shown| shown != found) {
+            return Err(RemovalCause::Replaced);
+        }
+        Ok(self.identity(found))
     }
 
     /// Returns the whole path, for messages.

@@ -91,6 +91,7 @@ impl Remover for TreeRemover {
             failure => Ok(RemovalPlan {
                 files: plan.files,
                 directories: plan.directories,
+                possible: plan.possible,
                 bytes: plan.allocated,
                 freed: (plan.failures == 0 && !plan.stopped).then_some(plan.freed),
                 kept: failure,

@@ -112,14 +112,15 @@ fn removed(
     loop {
         let reasons = Arc::new(KeptReasons::default());
         let plan = run(Box::new(targets.iter().cloned()), &count, reasons.clone())?;
-        let is_asked = plan.files + plan.directories > 0;
-        if is_asked && !confirmation.is_given(&plan, &reasons.texts(report.charset()), &signals.stop) {
-            return Ok(None);
+        let possible = plan.possible;
+        let is_asked = possible.files + possible.directories > 0;
+        if is_asked && !confirmation.is_given(&shown(plan), &reasons.texts(report.charset()), &signals.stop) {
+            let stopped = signals.has_arrived();
+            return Ok(stopped.then_some(RemovalSummary { stopped, ..done }));
         }
         // Until now, a signal has ended the process, also while it waited for the answer.
         signals.register_once();
-        let limit = Some(RemovalLimit { files: plan.files, directories: plan.directories });
-        let limited = RemovalOptions { limit, ..options.clone() };
+        let limited = RemovalOptions { limit: Some(possible), ..options.clone() };
         let ended = run(Box::new(targets.iter().cloned()), &limited, report.clone())?;
         done = sum(&done, &ended);
         if !ended.exceeded || signals.has_arrived() {
@@ -130,6 +131,13 @@ fn removed(
             format!("there is more by now than was counted; removed {removed} so far").as_bytes(),
         );
     }
+}
+
+/// Returns what the question has of a plan. Where nothing could be counted, it has what will be
+/// tried.
+fn shown(plan: RemovalSummary) -> RemovalSummary {
+    let RemovalLimit { files, directories } = plan.possible;
+    if plan.files + plan.directories > 0 { plan } else { RemovalSummary { files, directories, ..plan } }
 }
 
 fn sum(one: &RemovalSummary, other: &RemovalSummary) -> RemovalSummary {

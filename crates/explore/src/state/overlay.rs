@@ -113,7 +113,7 @@ impl RemovalRun {
                     Key::Backspace => drop(typed.pop()),
                     _ => {}
                 }
-                let limit = plan.limit();
+                let limit = plan.possible;
                 (true, is_confirmed.then(|| self.begin(limit)))
             }
         }

@@ -23,6 +23,14 @@ pub(crate) struct FakeRemover {
     pub(crate) removed: Vec<(RemovalKind, Vec<Removal>)>,
 }
 
+impl FakeRemover {
+    /// Returns the plan of a removal of so many.
+    pub(crate) fn plan_of(files: u64, directories: u64) -> RemovalPlan {
+        let possible = RemovalLimit { files, directories };
+        RemovalPlan { files, directories, possible, bytes: 1 << 20, freed: Some(1 << 19), kept: None }
+    }
+}
+
 impl Remover for FakeRemover {
     fn plan(&mut self, removals: &[Removal], _stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
         if removals.iter().any(|removal| removal.below.ends_with(b"mount")) {
@@ -31,7 +39,7 @@ impl Remover for FakeRemover {
         // Directories and they alone have no change time.
         let directories = removals.iter().filter(|removal| removal.ctime.is_none()).count() as u64;
         let files = removals.len() as u64 - directories + 10 * directories;
-        Ok(RemovalPlan { files, directories, bytes: 1 << 20, freed: Some(1 << 19), kept: None })
+        Ok(Self::plan_of(files, directories))
     }
 
     fn remove(

@@ -5,7 +5,7 @@ use fathom_explore::memory::file;
 use fathom_explore::remover::{RemovalKind, RemovalPlan};
 use fathom_explore::state::{Confirmation, Overlay, Settings};
 
-use crate::driver::{Driver, explorer, sample};
+use crate::driver::{Driver, FakeRemover, explorer, sample};
 
 fn confirmation(it: &Driver) -> Confirmation<'_> {
     match it.state.overlay() {
@@ -18,7 +18,7 @@ fn confirmation(it: &Driver) -> Confirmation<'_> {
 fn a_file_is_deleted_after_one_key() {
     let mut it = explorer();
     it.keys("fnotes\nd");
-    let plan = RemovalPlan { files: 1, directories: 0, bytes: 1 << 20, freed: Some(1 << 19), kept: None };
+    let plan = FakeRemover::plan_of(1, 0);
     assert_eq!(confirmation(&it), Confirmation::Key(&plan));
     // Other keys do nothing, and no other answer than `y` removes.
     it.keys("d x\n5");

@@ -302,7 +302,7 @@ fn the_end_waits_for_a_removal() {
     session.perform(Effect::Remove {
         sequence: 1,
         kind: RemovalKind::Delete,
-        limit: RemovalPlan::default().limit(),
+        limit: RemovalPlan::default().possible,
         removals: Vec::new(),
     });
     has_begun.recv_timeout(LIMIT).unwrap();

@@ -78,6 +78,24 @@ fn an_unreadable_directory_is_removed_if_it_is_empty() {
     assert_eq!((summary.directories, log.messages(temp.path())), (1, vec![]));
 }
 
+/// Once, a removal stopped at what its dry run had counted, as that had lacked what it could not
+/// read: the question was asked again for ever.
+#[test]
+fn what_a_dry_run_calls_possible_is_enough_for_the_removal() {
+    for seed in fathom_cases::seeds(80) {
+        let temp = tempfile::tempdir().unwrap();
+        let target = || vec![Target::path(temp.path().join("tree"))];
+        tree(temp.path());
+        let rates = Rates { open_eacces: 0.2, stat_eio: 0.1, unknown_type: 0.3, ..Rates::default() };
+        let (plan, _) = run_with_seed(seed, target(), &dry_run(), rates);
+        let limited = RemovalOptions { limit: Some(plan.possible), ..RemovalOptions::default() };
+        let (ended, _) = run_with_seed(seed, target(), &limited, rates);
+        assert!(!ended.exceeded, "{seed}: {plan:?} {ended:?}");
+        let found = (plan.files <= plan.possible.files, plan.directories <= plan.possible.directories);
+        assert_eq!(found, (true, true), "{seed}: {plan:?}");
+    }
+}
+
 #[test]
 fn a_dry_run_reports_the_same_failures_and_changes_nothing() {
     let temp = tempfile::tempdir().unwrap();

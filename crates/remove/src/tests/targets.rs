@@ -41,6 +41,40 @@ fn another_inode_than_the_one_that_was_shown_is_left_alone() {
     assert_eq!((summary.failures, summary.files, summary.directories), (0, 2, 1));
 }
 
+/// Once, the inode that was there took the place of the listed one before the question.
+#[test]
+fn the_inode_of_a_list_stays_the_one_that_is_shown() {
+    let temp = tempfile::tempdir().unwrap();
+    let made = |name: &str| {
+        fs::create_dir(temp.path().join(name)).unwrap();
+        identity(&temp.path().join(name))
+    };
+    let [a, b] = ["a", "b"].map(made);
+    let listed = |id| Target::below(temp.path(), "a").identity(id).shown_now().map(drop);
+    assert_eq!((listed(a), listed(b)), (Ok(()), Err(RemovalCause::Replaced)));
+}
+
+/// Once, a file was missing in the count because a path that cannot be removed had the same place.
+#[test]
+fn a_path_that_cannot_be_removed_hides_nothing_from_the_count() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("d");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("f"), "x").unwrap();
+    let no_directory = Target::path(dir.join("f/"));
+    let changed = Target::path(dir.join("f")).ctime(FileTime { sec: 1, nsec: 0 });
+    let (file, all) = (Target::path(dir.join("f")), Target::path(&dir));
+    for targets in [
+        vec![no_directory.clone(), all.clone()],
+        vec![all.clone(), no_directory],
+        vec![changed.clone(), all.clone()],
+        vec![changed, file.clone(), file, all],
+    ] {
+        let plan = run(targets.clone(), &dry_run()).0;
+        assert_eq!((plan.files, plan.directories, plan.failures), (1, 1, 1), "{targets:?}");
+    }
+}
+
 #[test]
 fn a_file_that_was_changed_since_it_was_shown_is_left_alone() {
     let temp = tempfile::tempdir().unwrap();

@@ -136,7 +136,8 @@ fn a_dry_run_counts_the_same_and_changes_nothing() {
     assert_eq!(events.paths(temp.path()), before);
     assert_eq!((plan.files, plan.directories, plan.failures), (2, 4, 0));
     assert!(plan.freed >= 20_000 && plan.freed == plan.allocated);
-    assert_eq!(removed(&tree), plan);
+    assert_eq!((plan.possible.files, plan.possible.directories), (2, 4));
+    assert_eq!(RemovalSummary { possible: plan.possible, ..removed(&tree) }, plan);
 }
 
 #[test]
@@ -204,6 +205,19 @@ fn a_directory_that_is_filled_meanwhile_is_emptied_again_up_to_a_limit() {
         let all: &[&str] = if expected.0 == 1 { &[message] } else { &[] };
         assert_eq!(observer.2.messages(temp.path()), all);
     }
+}
+
+#[test]
+fn a_directory_that_is_tried_again_counts_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("tree/d");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("file"), "").unwrap();
+    let observer = Arc::new(Refill(dir, Mutex::new(3), EventLog::default()));
+    let targets = [Target::path(temp.path().join("tree"))];
+    let limit = Some(crate::RemovalLimit { files: 4, directories: 2 });
+    let ended = remove(targets, &RemovalOptions { limit, ..measured() }, observer, &mut |_| ()).unwrap();
+    assert_eq!((ended.files, ended.directories, ended.exceeded), (4, 2, false));
 }
 
 #[test]
