@@ -75,17 +75,19 @@ impl RequestContext<'_> {
             Ok(place) => place,
             Err(refusal) => return Err(self.refuse_check(refusal)),
         };
+        let (checks, clock) = (checks.clone(), self.worker.shared.clock.clone());
         let run = move || {
             let _place = place;
-            check.run()
+            let user = check.run();
+            if user.is_none() {
+                // On the pool: a client may reset its request meanwhile, which drops this future.
+                checks.record_wrong(client, limits, clock.now());
+            }
+            user
         };
         let verified = self.worker.files.pool().run(client.key, Resource::Cpu, run).await;
         match verified {
-            Ok(Some(user)) => Ok(Some(user)),
-            Ok(None) => {
-                checks.record_wrong(client, limits, self.worker.now());
-                Ok(None)
-            }
+            Ok(user) => Ok(user),
             Err(busy) => Err(self.failed(busy.into()).await),
         }
     }

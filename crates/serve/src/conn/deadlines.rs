@@ -256,6 +256,7 @@ impl ConnectionState {
     fn quiet_socket(&self, limit: Duration, now: CoarseInstant) -> Option<RawFd> {
         if self.has_sent.take() {
             self.sent.set(now);
+            return None;
         }
         let waits = self.phase.get() == ConnectionPhase::Responding
             && !self.is_multiplexed.get()
@@ -418,6 +419,18 @@ mod tests {
         assert_eq!(sweep(1), ConnectionCommand::Serve, "the socket is closed");
         state.set_socket(Some(ours.as_raw_fd()));
         assert_eq!(sweep(0), ConnectionCommand::Close);
+        // While the server drains, it is given up at once, but not while it takes bytes.
+        let (state, drain) =
+            (ConnectionState::new(Clock::held()), Timeouts { gone: Duration::ZERO, ..TIMEOUTS });
+        let _open = table.add(&state);
+        state.set_socket(Some(ours.as_raw_fd()));
+        let _request = state.begin_request();
+        let sweep = || {
+            table.sweep(&drain, Duration::MAX, state.clock.coarse_now());
+            state.command(Waker::noop())
+        };
+        state.record_sent();
+        assert_eq!([sweep(), sweep()], [ConnectionCommand::Serve, ConnectionCommand::Close]);
         drop(request);
     }
 
