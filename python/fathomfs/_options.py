@@ -17,13 +17,13 @@ def patterns(exclude: str | bytes | Iterable[str | bytes]) -> list[bytes]:
     return [os.fsencode(pattern) for pattern in exclude]
 
 
-def names(columns: str | Iterable[str]) -> list[str]:
-    """Lists the names of columns.
+def names(words: str | Iterable[str]) -> list[str]:
+    """Lists words, such as the names of columns.
 
     >>> names("path"), names(("path", "size"))
     (['path'], ['path', 'size'])
     """
-    return [columns] if isinstance(columns, str) else [*columns]
+    return [words] if isinstance(words, str) else [*words]
 
 
 def check_counts(**counts: int | None) -> None:

@@ -8,6 +8,7 @@ alternative: it takes effect when the thread that started the server ends.)
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 import weakref
@@ -17,6 +18,7 @@ from types import TracebackType
 from typing import IO
 from urllib.parse import urlsplit
 
+from . import _options
 from ._command import find_command
 from ._errors import FathomError
 from ._walk import StrOrBytesPath
@@ -108,10 +110,10 @@ def _read_output(output: IO[bytes], log: deque[str], addresses: list[str], ready
         for line in output:
             text = line.decode(errors="replace").rstrip("\n")
             log.append(text)
-            # In the path, which may hold anything, quotes are escaped.
-            announcement, _, rest = text.rpartition("' on ")
-            if not addresses and announcement.startswith("Serving '"):
-                addresses.extend(rest.split(", "))
+            # The path may hold anything, but quotes in it are escaped.
+            announcement = re.fullmatch(r"Serving '.*'(?: and \d+ other sites?)? on (.+)", text)
+            if not addresses and announcement is not None:
+                addresses.extend(announcement[1].split(", "))
                 ready.set()
     ready.set()
 
@@ -122,7 +124,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     listing: bool = False,
-    options: Iterable[str] = (),
+    options: str | Iterable[str] = (),
 ) -> Server:
     """Serves a directory, or one file, over HTTP until the block ends. Port 0 is a free port.
 
@@ -138,6 +140,6 @@ def serve(
     """
     name = f"[{host}]" if ":" in host else host
     flags = ["--listing"] if listing else []
-    arguments: list[str | bytes] = [find_command(), "serve", f"--listen={name}:{port}", *flags, *options]
+    arguments: list[str | bytes] = [find_command(), "serve", f"--listen={name}:{port}", *flags, *_options.names(options)]
     arguments += ["--", os.fsencode(directory)]
     return Server(arguments, os.fsdecode(directory))

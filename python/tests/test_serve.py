@@ -73,6 +73,15 @@ class Serve(unittest.TestCase):
             self.assertEqual(get(f"http://127.0.0.1:{server.port}/base/b.txt"), b"odd")
         self.assertEqual(sum('"GET /base/b.txt HTTP/1.1" 200 3' in line for line in server.log), 1, server.log)
 
+    def test_other_sites_of_a_configuration_and_one_option_as_a_text(self):
+        (self.root / "own").mkdir()
+        (self.root / "own/b.txt").write_bytes(b"own")
+        config = self.root / "serve.toml"
+        config.write_text(f"[[host]]\nnames = ['own.example']\nroot = {str(self.root / 'own')!r}\n")
+        with ff.serve(self.root, options=f"--config={config}") as server:
+            request = urllib.request.Request(server.url + "b.txt", headers={"Host": "own.example"})
+            self.assertEqual((get(server.url + "a.txt"), get(request)), (b"hello", b"own"))
+
     def test_two_servers_have_two_ports_and_a_taken_port_is_an_error(self):
         with ff.serve(self.root) as one, ff.serve(self.root) as other:
             self.assertNotEqual(one.port, other.port)
