@@ -12,12 +12,12 @@ mod name;
 mod prune;
 mod replaced;
 mod retention;
-mod root;
 mod space;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use crate::scan::absolute;
 pub use choose::{
     AHEAD_SEC, Baseline, abandoned, baseline, earlier, have_same_trees, is_later, newest, unfinished,
 };
@@ -25,6 +25,5 @@ pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
 pub use prune::{PrunePlan, Replaced, plan, remove, remove_leftovers};
 pub use replaced::{Replacement, replaced};
 pub use retention::Retention;
-pub use root::absolute;
 pub use space::{FilesystemSpace, free_space};
 pub use store::{History, HistoryLock, Snapshot, SnapshotState};

@@ -9,6 +9,7 @@ mod journal;
 mod lock;
 mod part_dir;
 mod rate_limit;
+mod root;
 mod selection;
 mod visitor;
 
@@ -41,6 +42,7 @@ pub(crate) use lock::{BUSY, Lock};
 use part_dir::{PartDir, PartState};
 pub(crate) use part_dir::{create_part_dir, part_path, publish};
 pub(crate) use rate_limit::RateLimiter;
+pub use root::absolute;
 pub use selection::{Exclusions, MarkFn, Selection, SelectionFn};
 use visitor::{RowVisitor, WrittenNames};
 
@@ -466,13 +468,11 @@ pub fn host() -> String {
 pub(crate) fn local_root(path: &CString) -> ManifestRoot {
     let local = Path::new(OsStr::from_bytes(path.to_bytes()));
     let filesystem = Filesystem::of(local).ok().and_then(|filesystem| filesystem.name);
-    let (absolute, absolute_hex) = absolute(local).map_or((None, None), |path| {
-        let (text, hex) = text_and_hex(path.as_os_str().as_bytes());
-        (Some(text), hex)
-    });
+    let absolute = local.is_relative().then(|| absolute(path).ok()).flatten();
+    let (absolute, absolute_hex) = absolute.map(|path| text_and_hex(path.to_bytes())).unzip();
     ManifestRoot {
         absolute,
-        absolute_hex,
+        absolute_hex: absolute_hex.flatten(),
         filesystem: filesystem.map(str::to_owned),
         filesystem_id: persistent_id(local).map(|id| format!("{id:016x}")),
         ..manifest_root(path)
@@ -483,12 +483,6 @@ pub(crate) fn local_root(path: &CString) -> ManifestRoot {
 pub(crate) fn manifest_root(path: &CString) -> ManifestRoot {
     let (path, path_hex) = text_and_hex(path.to_bytes());
     ManifestRoot { path, path_hex, ..ManifestRoot::default() }
-}
-
-/// Returns the absolute path for a relative one; `None` for an absolute one.
-fn absolute(path: &Path) -> Option<PathBuf> {
-    let working_directory = std::env::current_dir().ok().filter(|_| path.is_relative())?;
-    Some(working_directory.join(path).components().collect())
 }
 
 /// Returns a path as text, and its bytes in hexadecimal if they are not UTF-8.
