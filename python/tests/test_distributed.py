@@ -169,6 +169,13 @@ class Scans(ClusterTest):
             with self.assertRaisesRegex(distributed.EngineError, "cannot start a worker"):
                 self.scan()
         self.assertFalse(os.path.exists(self.part))
+        # What was there before stays: it belongs to the incomplete inventory.
+        self.assertFalse(self.scan(deadline=0).complete)
+        with mock.patch.object(sys, "executable", "/bin/false"):
+            with self.assertRaisesRegex(distributed.EngineError, "cannot start a worker"):
+                self.scan(resume=True)
+        self.assertTrue(self.scan(resume=True).complete)
+        self.assert_each_once()
 
 
 class Faults(ClusterTest):
@@ -491,6 +498,32 @@ class Policy(ClusterTest):
         with mock.patch.object(_driver, "NO_WORKER_S", 0.0):
             self.assertIsNone(_driver.Driver(self.begin(), engine, _driver.Options(warn=warnings.append)).run())
         self.assertEqual(warnings, ["no worker for 0 s: the scan waits for one"] * 2)
+
+    def test_deaths_without_another_worker_give_nothing_up_at_first(self):
+        for workers, deaths in ((1, _driver.LONE_DEATHS_MAX), (2, 2)):
+            with self.subTest(workers=workers):
+                engine, warnings, left = VirtualEngine(workers, 100), [], [deaths]
+                poll = engine.poll
+
+                def die(timeout, engine=engine, poll=poll, left=left):
+                    if left[0] > 0 and engine.tasks:
+                        left[0] -= 1
+                        return [End.lost(engine.tasks.pop(), "killed")]
+                    return poll(timeout)
+
+                engine.poll = die
+                cluster = self.begin()
+                driver = _driver.Driver(cluster, engine, _driver.Options(warn=warnings.append))
+                self.assertIsNone(driver.run())
+                self.assertEqual((warnings, driver.totals.failed, driver.totals.entries, left), ([], 0, 101, [0]))
+                shutil.rmtree(self.part)
+
+    def test_one_worker_that_dies_for_ever_ends(self):
+        engine, warnings = VirtualEngine(1, 100), []
+        engine.poll = lambda timeout: [End.lost(engine.tasks.pop(), "killed")]
+        driver = _driver.Driver(self.begin(), engine, _driver.Options(warn=warnings.append))
+        self.assertIsNone(driver.run())
+        self.assertEqual((len(warnings), driver.totals.failed), (1, 1))
 
     def test_attempts_of_later_drivers_have_later_numbers(self):
         cluster = self.begin()

@@ -20,7 +20,7 @@ from typing import Any
 from .. import Inventory
 from .. import open as open_inventory
 from .._errors import FathomError, InventoryError
-from .._options import check_counts
+from .._options import check_counts, names
 from .._walk import StrOrBytesPath
 from . import _commit
 from ._coordinator import BUDGET_S, DEATHS_MAX
@@ -51,7 +51,7 @@ def scan(
     progress: Callable[[ClusterProgress], object] | None = None,
     warn: Callable[[str], object] | None = None,
     strict: bool = False,
-    sbatch: Iterable[str] = (),
+    sbatch: str | Iterable[str] = (),
 ) -> Inventory:
     """Scans trees by many workers into the new inventory ``out``, which all of them see.
 
@@ -84,8 +84,9 @@ def scan(
         options.ramp = Ramp(FIRST)
     target = os.path.join(os.getcwdb(), os.fsencode(out))
     earlier = None if since is None else os.fsencode(since)
+    is_new = not os.path.lexists(target + b".part")
     # Before anything is written: an engine that cannot be reached leaves nothing to resume.
-    engine = open_engine(executor, workers=workers, threads=threads, options={"sbatch": [*sbatch]})
+    engine = open_engine(executor, workers=workers, threads=threads, options={"sbatch": names(sbatch)})
     try:
         cluster = native().begin_cluster_scan(paths, target, one_file_system, earlier, resume, io)
     except BaseException:
@@ -94,7 +95,8 @@ def scan(
     try:
         inventory = _run(cluster, engine, options)
     except EngineError:
-        _commit.remove_unbegun(os.fspath(cluster.part))
+        if is_new:
+            _commit.remove_unbegun(os.fspath(cluster.part))
         raise
     finally:
         cluster.close()

@@ -34,9 +34,10 @@ def _serve(tasks: TextIO, outcomes: TextIO) -> None:
     threading.Thread(target=read, daemon=True).start()
     print("ready", file=outcomes, flush=True)
     while line := lines.get():
-        print(json.dumps(run_unit(json.loads(line))), file=outcomes, flush=True)
-        # Pairs with `idle.clear()` of the reader: the driver sends no unit before this outcome.
+        outcome = json.dumps(run_unit(json.loads(line)))
+        # Pairs with `idle.clear()` of the reader: the driver sends the next unit after this outcome.
         idle.set()
+        print(outcome, file=outcomes, flush=True)
 
 
 def _run_array_task(wave: str, index: int) -> None:

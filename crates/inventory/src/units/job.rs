@@ -64,7 +64,11 @@ impl JobFile {
             since: since.transpose()?,
             start: seconds(SystemTime::now()),
             host: host(),
-            filesystems: seen(&options.roots, options.one_file_system),
+            filesystems: options
+                .roots
+                .iter()
+                .map(|root| SeenFilesystems::of(root, options.one_file_system))
+                .collect(),
         })
     }
 
@@ -111,12 +115,11 @@ impl JobFile {
         scan
     }
 
-    /// Checks that this machine sees the same filesystems as the driver.
-    pub(super) fn check_mounts(&self) -> Result<(), Error> {
-        let operands = self.operands();
-        let found = seen(&operands, self.one_file_system);
-        for ((operand, known), found) in operands.iter().zip(&self.filesystems).zip(&found) {
-            let Some(below) = known.difference(found) else { continue };
+    /// Checks that this machine sees the same filesystems as the driver. `has_begun` tells that it
+    /// did before.
+    pub(super) fn check_mounts(&self, has_begun: bool) -> Result<(), Error> {
+        for (operand, known) in self.operands().iter().zip(&self.filesystems) {
+            let Some(below) = known.difference(operand, self.one_file_system, has_begun) else { continue };
             let operand = Path::new(OsStr::from_bytes(operand.as_bytes()));
             let path = if below.as_os_str().is_empty() { operand.to_owned() } else { operand.join(below) };
             let why = format!("it is not what {} has there: another mount", self.host);
@@ -124,10 +127,6 @@ impl JobFile {
         }
         Ok(())
     }
-}
-
-fn seen(operands: &[CString], one_file_system: bool) -> Vec<SeenFilesystems> {
-    operands.iter().map(|operand| SeenFilesystems::of(operand, one_file_system)).collect()
 }
 
 fn path_bytes(path: PathBuf) -> HexBytes {

@@ -22,7 +22,7 @@ pub(super) struct SeenFilesystems {
     /// The identity of the operand; `None` if it does not exist.
     operand: Option<MountIdentity>,
     /// The mount points below it, as paths relative to it. `None` if there is no mount table.
-    below: Option<BTreeMap<HexBytes, Option<MountIdentity>>>,
+    below: Option<MountsBelow>,
     /// The mount namespace and the boot. Within one, all processes see the same mounts.
     namespace: Option<String>,
 }
@@ -38,42 +38,54 @@ struct MountIdentity {
     btime: Option<(i64, u32)>,
 }
 
+/// The mount points below an operand, as paths relative to it.
+type MountsBelow = BTreeMap<HexBytes, Option<MountIdentity>>;
+
 impl SeenFilesystems {
     /// Returns what this machine has at and below the absolute path `operand`. With
     /// `one_file_system` the mounts below are not entered, so only their places count.
     pub(super) fn of(operand: &CString, one_file_system: bool) -> Self {
-        let table = mounts::read().ok();
-        let below = table.map(|table| {
-            let points = points_below(&table, &canonical(operand)).into_iter();
-            points
-                .map(|(relative, point)| {
-                    let identity = if one_file_system { None } else { MountIdentity::of(&point) };
-                    (HexBytes(relative), identity)
-                })
-                .collect()
-        });
+        let below = mounts_below(operand, one_file_system);
         Self { operand: MountIdentity::of(operand), below, namespace: namespace() }
     }
 
-    /// Returns the path, relative to the operand, at which `found`, of this machine, is not what
-    /// the driver has.
-    pub(super) fn difference(&self, found: &Self) -> Option<PathBuf> {
-        if !is_same(self.operand.as_ref(), found.operand.as_ref()) {
+    /// Returns the path, relative to the operand, at which this machine has something else than
+    /// the driver. `has_begun` tells that it had the same before: an operand that was removed since
+    /// is a finding of the scan.
+    pub(super) fn difference(
+        &self,
+        operand: &CString,
+        one_file_system: bool,
+        has_begun: bool,
+    ) -> Option<PathBuf> {
+        let found = MountIdentity::of(operand);
+        if has_begun && found.is_none() {
+            return None;
+        }
+        if !is_same(self.operand.as_ref(), found.as_ref()) {
             return Some(PathBuf::new());
         }
-        if self.namespace.is_some() && self.namespace == found.namespace {
+        if self.namespace.is_some() && self.namespace == namespace() {
             // A filesystem that is mounted while the scan runs is seen by all of its processes.
             return None;
         }
-        let (known, found) = (self.below.as_ref()?, found.below.as_ref()?);
-        let differs = |(path, identity): (&HexBytes, &Option<MountIdentity>), other: &BTreeMap<_, _>| {
-            let other: Option<&Option<MountIdentity>> = other.get(path);
-            let is_same = other.is_some_and(|other| is_same(identity.as_ref(), other.as_ref()));
-            (!is_same).then(|| PathBuf::from(OsStr::from_bytes(&path.0)))
-        };
-        let missing = known.iter().find_map(|mount| differs(mount, found));
-        missing.or_else(|| found.iter().find_map(|mount| differs(mount, known)))
+        difference_below(self.below.as_ref()?, &mounts_below(operand, one_file_system)?)
     }
+}
+
+fn mounts_below(operand: &CString, one_file_system: bool) -> Option<MountsBelow> {
+    let identity = |point: &CString| if one_file_system { None } else { MountIdentity::of(point) };
+    let points = points_below(&mounts::read().ok()?, &canonical(operand)).into_iter();
+    Some(points.map(|(relative, point)| (HexBytes(relative), identity(&point))).collect())
+}
+
+fn difference_below(known: &MountsBelow, found: &MountsBelow) -> Option<PathBuf> {
+    let differs = |(path, identity): (&HexBytes, &Option<MountIdentity>), other: &MountsBelow| {
+        let is_same = other.get(path).is_some_and(|other| is_same(identity.as_ref(), other.as_ref()));
+        (!is_same).then(|| PathBuf::from(OsStr::from_bytes(&path.0)))
+    };
+    let missing = known.iter().find_map(|mount| differs(mount, found));
+    missing.or_else(|| found.iter().find_map(|mount| differs(mount, known)))
 }
 
 impl MountIdentity {
@@ -146,13 +158,8 @@ mod tests {
         Some(MountIdentity { filesystem_type: 1, filesystem: 0, ino, btime: None })
     }
 
-    fn seen(below: &[(&str, u64)], namespace: &str) -> SeenFilesystems {
-        let below = below.iter().map(|(path, ino)| (HexBytes(path.as_bytes().to_vec()), identity(*ino)));
-        SeenFilesystems {
-            operand: identity(2),
-            below: Some(below.collect()),
-            namespace: Some(namespace.to_owned()),
-        }
+    fn below(mounts: &[(&str, u64)]) -> MountsBelow {
+        mounts.iter().map(|(path, ino)| (HexBytes(path.as_bytes().to_vec()), identity(*ino))).collect()
     }
 
     #[test]
@@ -176,24 +183,24 @@ mod tests {
 
     #[test]
     fn mounts_below_that_are_missing_other_or_more_differ() {
-        let known = seen(&[("a/big", 1), ("b", 1)], "driver");
-        let differs = |found: &[(&str, u64)]| known.difference(&seen(found, "worker"));
+        let known = below(&[("a/big", 1), ("b", 1)]);
+        let differs = |found: &[(&str, u64)]| difference_below(&known, &below(found));
         assert_eq!(differs(&[("a/big", 1), ("b", 1)]), None);
         assert_eq!(differs(&[("b", 1)]), Some("a/big".into()), "missing");
         assert_eq!(differs(&[("a/big", 1), ("b", 9)]), Some("b".into()), "another one");
         assert_eq!(differs(&[("a/big", 1), ("b", 1), ("c", 1)]), Some("c".into()), "one more");
-        assert_eq!(known.difference(&seen(&[], "driver")), None, "the same mount table, later");
-        let no_table = SeenFilesystems { below: None, ..seen(&[], "worker") };
-        assert_eq!(known.difference(&no_table), None);
     }
 
     #[test]
-    fn an_operand_that_is_another_differs_everywhere() {
-        let known = seen(&[], "driver");
-        let other = SeenFilesystems { operand: identity(3), ..seen(&[], "driver") };
-        assert_eq!(known.difference(&other), Some(PathBuf::new()));
-        let absent = SeenFilesystems { operand: None, ..seen(&[], "driver") };
-        assert_eq!(known.difference(&absent), Some(PathBuf::new()));
-        assert_eq!(absent.difference(&absent), None);
+    fn only_another_mount_table_is_compared() {
+        let temp = tempfile::tempdir().unwrap();
+        let operand = CString::new(temp.path().as_os_str().as_bytes()).unwrap();
+        let here = SeenFilesystems::of(&operand, false);
+        let later = SeenFilesystems { below: Some(below(&[("new", 1)])), ..here.clone() };
+        assert_eq!(later.difference(&operand, false, true), None, "it is the same, later");
+        let elsewhere = SeenFilesystems { namespace: None, ..later };
+        assert_eq!(elsewhere.difference(&operand, false, true), Some("new".into()));
+        let no_table = SeenFilesystems { below: None, ..elsewhere };
+        assert_eq!(no_table.difference(&operand, false, true), None);
     }
 }

@@ -291,6 +291,26 @@ fn a_driver_that_died_before_it_removed_the_units_has_finished() {
     assert!(!Job::resume(&JobOptions::default(), &out).unwrap().is_finished());
 }
 
+/// A mount that goes away during a unit leaves an empty directory, which is another one.
+#[test]
+fn an_operand_that_is_replaced_during_the_scan_is_refused_and_one_that_is_removed_is_recorded() {
+    let top = tempfile::tempdir().unwrap();
+    let root = top.path().join("root");
+    fs::create_dir(&root).unwrap();
+    let options_of = JobOptions { roots: vec![path(&root)], ..JobOptions::default() };
+    let job = Job::begin(&options_of, &top.path().join("x.inv")).unwrap();
+    let mut worker = UnitWorker::new(job.part()).unwrap();
+    let unit = UnitRange { id: "root".to_owned(), parent: String::new(), start: 0, end: 1 };
+    let mut attempt = |number| worker.run(&unit, number, &options(Duration::from_secs(60), 2), &mut ());
+    fs::rename(&root, top.path().join("before")).unwrap();
+    fs::create_dir(&root).unwrap();
+    let error = attempt(0).unwrap_err().to_string();
+    assert!(error.ends_with("another mount"), "{error}");
+    fs::remove_dir(&root).unwrap();
+    let record = attempt(1).unwrap();
+    assert_eq!((record.errors, record.complete), (1, false));
+}
+
 #[test]
 fn a_scan_of_nothing_is_refused() {
     let top = tempfile::tempdir().unwrap();

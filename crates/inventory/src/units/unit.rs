@@ -59,7 +59,7 @@ impl UnitWorker {
     /// earlier inventory cannot be read.
     pub fn new(part: &Path) -> Result<Self, Error> {
         let job = JobFile::read(part)?;
-        job.check_mounts()?;
+        job.check_mounts(false)?;
         let earlier = read_earlier_of(&job.scan())?;
         Ok(Self { part: part.to_owned(), job, earlier })
     }
@@ -115,7 +115,7 @@ impl UnitWorker {
             return Err(Error::new(Op::Walk, &out, "it was interrupted"));
         }
         // A mount that went away meanwhile left empty directories, and no error.
-        self.job.check_mounts()?;
+        self.job.check_mounts(true)?;
         let expected = write_lists(&out, &cut)?;
         let manifest = outcome.manifest;
         let rows = |table: &str| {
