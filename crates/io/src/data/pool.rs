@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -46,7 +47,7 @@ pub struct Pool {
     /// Operations that failed before they were passed to a thread.
     failed: Vec<CompletedOp>,
     jobs: Sender<Job>,
-    results: Receiver<Vec<CompletedOp>>,
+    results: Receiver<thread::Result<Vec<CompletedOp>>>,
 }
 
 impl Pool {
@@ -76,19 +77,30 @@ impl Pool {
         }
     }
 
+    /// Takes the results of a job.
+    ///
+    /// # Panics
+    /// If the job has.
+    fn take_job(&mut self, results: thread::Result<Vec<CompletedOp>>, done: &mut Vec<CompletedOp>) {
+        self.take(results.unwrap_or_else(|panic| resume_unwind(panic)), done);
+    }
+
     fn take(&mut self, results: Vec<CompletedOp>, done: &mut Vec<CompletedOp>) {
         self.in_flight -= results.len();
         done.extend(results);
     }
 }
 
-fn serve(calls: &impl DataCalls, incoming: &Receiver<Job>, done: &Sender<Vec<CompletedOp>>) {
+/// Performs jobs. One that panics is sent as well: otherwise its operations would be waited for
+/// for ever.
+fn serve(calls: &impl DataCalls, incoming: &Receiver<Job>, done: &Sender<thread::Result<Vec<CompletedOp>>>) {
     for job in incoming {
         let perform = |(mut op, file): (Box<Op>, Arc<OwnedFd>)| {
             let result = perform(calls, file.as_fd(), &mut op);
             CompletedOp::new(op, result)
         };
-        if done.send(job.into_iter().map(perform).collect()).is_err() {
+        let performed = catch_unwind(AssertUnwindSafe(|| job.into_iter().map(perform).collect()));
+        if done.send(performed).is_err() {
             return;
         }
     }
@@ -130,10 +142,10 @@ impl Data for Pool {
         self.take(failed, done);
         if self.in_flight > 0 && !found {
             let results = self.results.recv().expect("a thread sends the results of each job");
-            self.take(results, done);
+            self.take_job(results, done);
         }
         while let Ok(results) = self.results.try_recv() {
-            self.take(results, done);
+            self.take_job(results, done);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Failures in the kernel, and faults injected above a model and below a blocking model.
 
 use std::fs::{self, File};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_io::Errno;
 use fathom_io::data::sim::{DataFaults, FaultyCalls, FaultyData};
-use fathom_io::data::{BlockingData, Buffer, Data, NativeData, Op, OpKind, Pool, Position};
+use fathom_io::data::{BlockingData, Buffer, Data, DataCalls, NativeData, Op, OpKind, Pool, Position};
 
 use crate::models::each;
 use crate::{bytes, file, one, read_all, write_all};
@@ -143,4 +145,43 @@ fn interrupted_calls_are_repeated() {
     });
     stop.store(true, Ordering::Relaxed);
     storm.join().unwrap();
+}
+
+/// Calls that panic, as a defect in them would.
+#[derive(Clone, Copy)]
+struct PanickingCalls;
+
+impl DataCalls for PanickingCalls {
+    fn pread(&self, _: BorrowedFd<'_>, _: &mut [u8], _: u64) -> Result<usize, Errno> {
+        panic!("a defect")
+    }
+
+    fn pwrite(&self, _: BorrowedFd<'_>, _: &[u8], _: u64) -> Result<usize, Errno> {
+        panic!("a defect")
+    }
+
+    fn read(&self, _: BorrowedFd<'_>, _: &mut [u8]) -> Result<usize, Errno> {
+        panic!("a defect")
+    }
+
+    fn write(&self, _: BorrowedFd<'_>, _: &[u8]) -> Result<usize, Errno> {
+        panic!("a defect")
+    }
+
+    fn sync(&self, _: BorrowedFd<'_>, _: bool) -> Result<(), Errno> {
+        panic!("a defect")
+    }
+}
+
+/// Once, the operations of a thread that panicked were waited for for ever.
+#[test]
+fn a_panic_in_a_thread_of_the_pool_reaches_the_caller() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut pool = Pool::new(PanickingCalls, 1, 2, 1).unwrap();
+    let id = pool.attach(file(&temp.path().join("file"), 1)).unwrap();
+    for _ in 0..2 {
+        pool.submit(Op::new(OpKind::Read, id, 0, Buffer::new(1)));
+        let ended = catch_unwind(AssertUnwindSafe(|| pool.complete(&mut Vec::new())));
+        assert_eq!(ended.unwrap_err().downcast_ref(), Some(&"a defect"), "the thread goes on after one");
+    }
 }
