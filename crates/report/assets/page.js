@@ -18,6 +18,7 @@ function nameOf(node) {
 // own way back leads back, and a link leads to the same directory in a later inventory.
 async function go(dir, selected = null) {
   if (!isDir(dir)) return;
+  at("nearest").hidden = true;
   const focused = at("panel").contains(document.activeElement) || at("crumbs").contains(document.activeElement);
   view.dir = dir;
   const mark = dir === TOP ? "#" : `${MARK}${encoded(path(dir))}`;
@@ -231,6 +232,7 @@ function cards() {
 
 // Shows the directory of the mark in the address. What the page of a server leaves out is fetched.
 async function followMark() {
+  at("nearest").hidden = true;
   const mark = location.hash;
   const wanted = mark.startsWith(MARK) ? mark.slice(MARK.length) : "";
   const look = () => {
@@ -249,8 +251,8 @@ async function followMark() {
     left = look();
   }
   if (left === "" || location.hash !== mark) return;
-  at("warning").hidden = false;
-  at("warning").textContent = `This page has no ${decoded(wanted)}, and shows the nearest directory above it.`;
+  at("nearest").hidden = false;
+  at("nearest").textContent = `This page has no ${decoded(wanted)}, and shows the nearest directory above it.`;
 }
 
 facts();

@@ -106,7 +106,7 @@ def links(browser, page, other):
         link.append(crumbs(browser))
     browser.get("about:blank")
     open_page(browser, other, "#dir=s/gone/x")
-    return {"found": found, "gone": [crumbs(browser), text(browser, "warning")]}
+    return {"found": found, "gone": [crumbs(browser), text(browser, "nearest")]}
 
 
 def keyboard(browser):
