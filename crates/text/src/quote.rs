@@ -265,30 +265,31 @@ fn write_escape(escape: Escape, bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn chars_or_bytes(name: &[u8], charset: Charset, escaped: Escaped) -> impl Iterator<Item = CharOrByte<'_>> {
-    let (mut start, mut before) = (0, None);
+    let mut start = 0;
     std::iter::from_fn(move || {
         let rest = name.get(start..).filter(|rest| !rest.is_empty())?;
         let (len, printable) = match charset {
             Charset::Utf8 => first_char(rest).map_or((1, false), |c| {
-                let after = first_char(&rest[c.len_utf8()..]);
-                let is_hidden = escaped == Escaped::Invisible
-                    && is_invisible(c)
-                    && !(is_joiner(c) && joins(before, after));
+                let around = || (&name[..start], &rest[c.len_utf8()..]);
+                let is_hidden =
+                    escaped == Escaped::Invisible && is_invisible(c) && !(is_joiner(c) && joins(around()));
                 (c.len_utf8(), is_printable(c) && !is_hidden)
             }),
             Charset::Ascii => (1, (b' '..=b'~').contains(&rest[0])),
         };
-        before = first_char(rest);
         let piece = CharOrByte { bytes: &rest[..len], start, printable };
         start += len;
         Some(piece)
     })
 }
 
-/// Returns whether a joiner between two characters is part of a word or an emoji.
-fn joins(before: Option<char>, after: Option<char>) -> bool {
+/// Returns whether a joiner between two texts is part of a word or an emoji.
+fn joins((before, after): (&[u8], &[u8])) -> bool {
     let is_joined = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_invisible(c));
-    is_joined(before) && is_joined(after)
+    // A character is whole in the last bytes if it is in the last chunk of them.
+    let last = before[before.len().saturating_sub(4)..].utf8_chunks().last();
+    let last = last.filter(|chunk| chunk.invalid().is_empty());
+    is_joined(last.and_then(|chunk| chunk.valid().chars().next_back())) && is_joined(first_char(after))
 }
 
 fn first_char(bytes: &[u8]) -> Option<char> {
