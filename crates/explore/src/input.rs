@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::arrange::Arrangement;
-use crate::listing::{ListedRows, Listing};
+use crate::listing::{ListedRows, Listing, RowSums};
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress};
 use crate::source::{Place, Row, SourceError, SourceProgress, SumKey, SumRow};
 
@@ -150,6 +150,8 @@ pub enum Found {
         rows: Vec<Row>,
         /// The path of each for the system, if it is on this machine.
         local: Vec<Option<Vec<u8>>>,
+        /// Their sums.
+        sums: RowSums,
     },
     /// The rows of a directory, or the largest files.
     Listing(Listing),

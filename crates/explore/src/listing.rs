@@ -1,12 +1,13 @@
 //! The rows of a view, in their order. The order is computed once, when the rows or the arrangement
 //! change; a frame only reads the part that it shows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use fathom_io::FileType;
 
 use crate::arrange::Arrangement;
-use crate::source::{Place, PlacedRow, Row};
+use crate::source::{Amount, Place, PlacedRow, Row};
 
 /// The number of rows of which a treemap shows the areas.
 pub const TILES_MAX: usize = 256;
@@ -28,19 +29,29 @@ pub struct ListedRows {
     rows: Vec<Row>,
     places: Places,
     has_growth: bool,
+    sums: RowSums,
+}
+
+/// The sums of rows, which may have names of the same inodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowSums {
+    /// The sums of all rows and of their directory, if they are known.
+    pub total: Option<Amount<u64>>,
+    /// Whether each name of an inode counts.
+    pub counts_names: bool,
 }
 
 /// Rows in their order.
 ///
 /// ```
 /// use fathom_explore::arrange::Arrangement;
-/// use fathom_explore::listing::Listing;
+/// use fathom_explore::listing::{Listing, RowSums};
 /// use fathom_explore::memory::file;
 /// use fathom_explore::source::Place;
 ///
 /// let place = Place { root: 0, below: b"d".to_vec() };
 /// let rows = vec![file("small", 1, 0), file("large", 9, 0)];
-/// let listing = Listing::of_directory(place, rows, &Arrangement::default());
+/// let listing = Listing::of_directory(place, rows, RowSums::default(), &Arrangement::default());
 /// assert_eq!(&*listing.row(0).unwrap().name, b"large");
 /// assert_eq!(listing.target(0).unwrap().below, b"d/large");
 /// ```
@@ -57,26 +68,27 @@ pub struct Listing {
 impl Listing {
     /// Creates the list of the roots.
     #[must_use]
-    pub fn of_roots(rows: Vec<Row>, arrangement: &Arrangement) -> Self {
-        Self::new(rows, Places::Roots, arrangement)
+    pub fn of_roots(rows: Vec<Row>, sums: RowSums, arrangement: &Arrangement) -> Self {
+        Self::new(rows, Places::Roots, sums, arrangement)
     }
 
     /// Creates the list of the entries of a directory.
     #[must_use]
-    pub fn of_directory(place: Place, rows: Vec<Row>, arrangement: &Arrangement) -> Self {
-        Self::new(rows, Places::Directory(place), arrangement)
+    pub fn of_directory(place: Place, rows: Vec<Row>, sums: RowSums, arrangement: &Arrangement) -> Self {
+        Self::new(rows, Places::Directory(place), sums, arrangement)
     }
 
-    /// Creates a list of entries of several directories.
+    /// Creates a list of entries of several directories, each inode once.
     #[must_use]
     pub fn of_files(files: Vec<PlacedRow>, arrangement: &Arrangement) -> Self {
         let (places, rows) = files.into_iter().map(|file| (file.place, file.row)).unzip();
-        Self::new(rows, Places::Each(places), arrangement)
+        let sums = RowSums { total: None, counts_names: true };
+        Self::new(rows, Places::Each(places), sums, arrangement)
     }
 
-    fn new(rows: Vec<Row>, places: Places, arrangement: &Arrangement) -> Self {
+    fn new(rows: Vec<Row>, places: Places, sums: RowSums, arrangement: &Arrangement) -> Self {
         let has_growth = rows.iter().any(|row| row.growth.is_some());
-        Self::of_rows(Arc::new(ListedRows { rows, places, has_growth }), arrangement)
+        Self::of_rows(Arc::new(ListedRows { rows, places, has_growth, sums }), arrangement)
     }
 
     /// Creates a list of the rows of another one.
@@ -118,7 +130,7 @@ impl Listing {
         self.order = self.arrangement.order(&self.all.rows);
         let size = |row: &u32| self.arrangement.size(&self.all.rows[*row as usize].amount);
         self.size_max = self.order.iter().map(size).max().unwrap_or(0);
-        self.size_sum = self.order.iter().map(size).fold(0, u64::saturating_add);
+        self.size_sum = self.sum();
         let tile = |(position, row)| (position, size(row));
         let mut tiles: Vec<(usize, u64)> = self.order.iter().enumerate().map(tile).collect();
         let by_size = |(position, size): &(usize, u64)| (u64::MAX - size, *position);
@@ -130,6 +142,22 @@ impl Listing {
         // Rows of size 0 have no area.
         tiles.retain(|(_, size)| *size > 0);
         self.tiles = tiles;
+    }
+
+    /// Returns the size of the directory if all of its rows are shown, or else that of the rows:
+    /// of files with the same inode once.
+    fn sum(&self) -> u64 {
+        let RowSums { total, counts_names } = self.all.sums;
+        let total = total.map(|total| self.arrangement.size(&total));
+        if let Some(total) = total.filter(|_| self.hidden() == 0) {
+            return total;
+        }
+        let mut inodes = HashSet::new();
+        let rows = self.order.iter().map(|row| &self.all.rows[*row as usize]);
+        let counted = rows.filter(|row| counts_names || !is_linked(row) || inodes.insert(row.identity));
+        let sum = counted.map(|row| self.arrangement.size(&row.amount)).fold(0, u64::saturating_add);
+        // Directories may have names of the same inodes, too.
+        sum.min(total.unwrap_or(sum))
     }
 
     /// Returns the number of rows that are shown.
@@ -207,7 +235,7 @@ impl Listing {
         (from..self.len()).chain(0..from.min(self.len())).find(begins)
     }
 
-    /// Returns the largest size that is shown, and the sum of the sizes.
+    /// Returns the largest size that is shown, and the size of all that is shown.
     #[must_use]
     pub fn sizes(&self) -> (u64, u64) {
         (self.size_max, self.size_sum)
@@ -256,6 +284,11 @@ impl ListedRows {
     }
 }
 
+/// Returns whether a row is one of several names of an inode.
+pub(crate) fn is_linked(row: &Row) -> bool {
+    row.links > 1 && row.file_type != FileType::Directory
+}
+
 /// Returns whether a row is a directory whose entries can be listed.
 pub(crate) fn can_enter(row: &Row) -> bool {
     row.file_type == FileType::Directory
@@ -263,13 +296,35 @@ pub(crate) fn can_enter(row: &Row) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use fathom_remove::Identity;
+
     use super::*;
     use crate::arrange::SortKey;
     use crate::memory::file;
 
     fn listing(count: u64) -> Listing {
         let rows = (0..count).map(|number| file(&format!("f{number}"), number, 0)).collect();
-        Listing::of_directory(Place { root: 0, below: Vec::new() }, rows, &Arrangement::default())
+        let place = Place { root: 0, below: Vec::new() };
+        Listing::of_directory(place, rows, RowSums::default(), &Arrangement::default())
+    }
+
+    #[test]
+    fn names_of_an_inode_count_once_unless_each_does() {
+        let name = |name: &str, ino| {
+            let identity = Identity { dev: 1, ino };
+            Row { links: 2, identity, ..file(name, 10, 0) }
+        };
+        let rows = [name("a", 1), name("b", 1), name("c", 2), file(".d", 5, 0)];
+        let total = Amount { allocated: 29, ..Amount::default() };
+        let place = Place { root: 0, below: Vec::new() };
+        let sum = |total, counts_names, shows_hidden| {
+            let arrangement = Arrangement { shows_hidden, ..Arrangement::default() };
+            let sums = RowSums { total, counts_names };
+            Listing::of_directory(place.clone(), rows.to_vec(), sums, &arrangement).sizes().1
+        };
+        assert_eq!([sum(None, false, true), sum(None, true, true)], [25, 35]);
+        assert_eq!([sum(Some(total), false, true), sum(Some(total), false, false)], [29, 20]);
+        assert_eq!(sum(Some(Amount { allocated: 19, ..total }), false, false), 19, "no more than all of it");
     }
 
     #[test]

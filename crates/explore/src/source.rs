@@ -37,12 +37,12 @@ pub struct Amount<T> {
     pub apparent: T,
     /// Allocated size in bytes.
     pub allocated: T,
-    /// Number of entries below the row, without itself.
+    /// Number of entries below the row, without itself: of names, not of inodes.
     pub entries: T,
 }
 
-/// An entry of a directory. For a directory, the sums include everything below it; an inode with
-/// several names counts once, where it was found first.
+/// An entry of a directory. For a directory, the sums include everything below it: the sizes of an
+/// inode with several names once in each directory that has one of them below it, as in ncdu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The name in the directory; for a root, the operand.
@@ -138,6 +138,17 @@ pub trait Source: Send {
     /// # Errors
     /// Why the directory cannot be listed.
     fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError>;
+
+    /// Returns the sums of a directory as its row has them, or those of all roots; `None` if they
+    /// are not known.
+    fn total(&mut self, _place: Option<&Place>) -> Option<Amount<u64>> {
+        None
+    }
+
+    /// Returns whether each name of an inode counts.
+    fn counts_names(&self) -> bool {
+        false
+    }
 
     /// Returns the progress.
     fn progress(&self) -> SourceProgress;

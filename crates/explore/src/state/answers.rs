@@ -53,13 +53,13 @@ impl State {
             }
         };
         let place = match found {
-            Found::Roots { rows, local } => {
-                (self.roots, self.local) = (rows, local);
+            Found::Roots { rows, local, sums } => {
+                (self.roots, self.local, self.root_sums) = (rows, local, sums);
                 if self.roots.len() == 1 && !pending.is_refresh {
                     let root = Place { root: 0, below: Vec::new() };
                     return self.request(pending.view, Some(root), pending.select, false);
                 }
-                self.install(Listing::of_roots(self.roots.clone(), &self.arrangement), &pending);
+                self.install(self.listed_roots(), &pending);
                 None
             }
             Found::Listing(listing) => {
@@ -97,10 +97,14 @@ impl State {
         self.listing = Some(listing);
     }
 
+    fn listed_roots(&self) -> Listing {
+        Listing::of_roots(self.roots.clone(), self.root_sums, &self.arrangement)
+    }
+
     /// Shows the roots if there is nothing else to show: the only root is a file or unreadable.
     fn show_roots(&mut self, pending: &super::PendingQuery) {
         if self.listing.is_none() && !self.roots.is_empty() {
-            self.install(Listing::of_roots(self.roots.clone(), &self.arrangement), pending);
+            self.install(self.listed_roots(), pending);
             (self.view, self.place, self.version) = (View::Tree, None, pending.version);
         }
     }

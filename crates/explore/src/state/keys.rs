@@ -20,7 +20,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("a", "apparent size instead of disk usage"),
     ("g c m u", "graph, counts, mtime, owner: on and off"),
     ("e t", "hidden names; directories first"),
-    ("/", "filter: part of a name, *.log, size>10M, age>30d, type:f, owner:NAME"),
+    ("/", "filter: name, *.log, size>10M, age>30d, type:f, owner:NAME"),
     ("f", "find: type the beginning of a name, or a path"),
     ("i", "information about the entry"),
     ("Space", "mark the entry"),
@@ -32,6 +32,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("o b", "open the entry; a shell in this directory"),
     ("r p", "read the directory again; pause the walk"),
     ("? q", "this help; quit"),
+    ("~ . ! > H @ e", "walking, gaps, unread, left out, hard link, special, empty"),
 ];
 
 impl State {

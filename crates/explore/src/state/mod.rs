@@ -12,7 +12,7 @@ use fathom_text::time::TimeStyle;
 use crate::arrange::Arrangement;
 use crate::filter::FilterContext;
 use crate::input::{Effect, Event, Query, QueryKind};
-use crate::listing::Listing;
+use crate::listing::{Listing, RowSums};
 use crate::marks::Marks;
 use crate::source::{Place, Row, SourceProgress, SumKey, SumRow};
 
@@ -149,6 +149,7 @@ pub struct State {
     pub(crate) arrangement: Arrangement,
     pub(crate) filter: String,
     pub(crate) roots: Vec<Row>,
+    root_sums: RowSums,
     local: Vec<Option<Vec<u8>>>,
     pub(crate) view: View,
     /// The directory that is shown; `None` for the list of the roots.
@@ -181,6 +182,7 @@ impl State {
             settings,
             filter: String::new(),
             roots: Vec::new(),
+            root_sums: RowSums::default(),
             local: Vec::new(),
             view: View::Tree,
             place: None,

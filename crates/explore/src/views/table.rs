@@ -6,7 +6,7 @@ use ratatui::style::{Color, Style};
 
 use super::canvas::{BOLD, Canvas, REVERSED};
 use super::{status, text};
-use crate::listing::Listing;
+use crate::listing::{Listing, is_linked};
 use crate::source::{Place, Row, RowState};
 use crate::state::State;
 
@@ -128,7 +128,8 @@ fn draw(
     if is_marked {
         canvas.put(0, y, 1, "*", canvas.color(Color::Yellow));
     }
-    canvas.put(1, y, 1, state_letter(row.state), canvas.color(Color::Red));
+    let color = if row.state == RowState::Complete { Color::Reset } else { Color::Red };
+    canvas.put(1, y, 1, flag(row), canvas.color(color));
     let size = state.arrangement.size(&row.amount);
     canvas.put_right(2, y, 7, &text::size(size), plain);
     let mut x = FIXED_CELLS;
@@ -216,10 +217,15 @@ fn shown_name(state: &State, row: &Row, place: Option<&Place>, listing: &Listing
     name
 }
 
-/// Returns the letter of a state.
-fn state_letter(state: RowState) -> &'static str {
-    match state {
-        RowState::Complete => " ",
+/// Returns the letter of what is special about a row: most are those of ncdu.
+fn flag(row: &Row) -> &'static str {
+    match row.state {
+        RowState::Complete if is_linked(row) => "H",
+        RowState::Complete => match row.file_type {
+            FileType::Directory if row.amount.entries == 0 => "e",
+            FileType::Directory | FileType::Regular | FileType::Unknown => " ",
+            _ => "@",
+        },
         RowState::Walking => "~",
         RowState::Partial => ".",
         RowState::Unreadable => "!",
@@ -235,5 +241,22 @@ pub(super) fn state_words(state: RowState) -> &'static str {
         RowState::Partial => "partial: something below could not be read (.)",
         RowState::Unreadable => "could not be read (!)",
         RowState::Skipped => "left out: another filesystem or a loop (>)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{directory, file};
+
+    #[test]
+    fn the_letter_beside_the_size_says_what_is_special() {
+        let link = Row { links: 2, ..file("a", 1, 0) };
+        let pipe = Row { file_type: FileType::Fifo, ..file("p", 0, 0) };
+        let mut full = directory("d", 1, 0);
+        full.amount.entries = 1;
+        let partial = Row { state: RowState::Partial, ..full.clone() };
+        let rows = [file("f", 1, 0), link, pipe, directory("e", 0, 0), full, partial];
+        assert_eq!(rows.each_ref().map(flag), [" ", "H", "@", "e", " ", "."]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
-use fathom_explore::listing::Listing;
+use fathom_explore::listing::{Listing, RowSums};
 use fathom_explore::memory::{MemorySource, directory, file};
 use fathom_explore::remover::{
     Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, Remover,
@@ -84,11 +84,14 @@ pub(crate) fn find(source: &mut MemorySource, query: &Query) -> Answer {
         QueryKind::Roots => {
             let rows = source.roots();
             let local = (0..rows.len()).map(|root| source.local_root(root)).collect();
-            Ok(Found::Roots { rows, local })
+            Ok(Found::Roots { rows, local, sums: RowSums::default() })
         }
         QueryKind::Directory(place) => {
             let rows = source.list(place, &never);
-            rows.map(|rows| Found::Listing(Listing::of_directory(place.clone(), rows, &query.arrangement)))
+            rows.map(|rows| {
+                let sums = RowSums::default();
+                Found::Listing(Listing::of_directory(place.clone(), rows, sums, &query.arrangement))
+            })
         }
         QueryKind::Largest(place) => {
             let place = place.clone().unwrap_or(fathom_explore::source::Place { root: 0, below: Vec::new() });

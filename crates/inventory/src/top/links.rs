@@ -140,7 +140,7 @@ impl FirstNames {
 /// Computes the surplus of hard links for each directory, in the order of the rows. The row of a
 /// directory follows those of everything below it.
 #[derive(Debug)]
-pub(super) struct LinkSurplus {
+pub(crate) struct LinkSurplus {
     pairs: std::iter::Peekable<std::vec::IntoIter<LinkPair>>,
     /// Pairs both names of which have been passed, the one with the greatest lesser number on top.
     open: std::collections::BinaryHeap<(i64, UsageSum)>,
@@ -151,14 +151,27 @@ pub(super) struct LinkSurplus {
 }
 
 impl LinkSurplus {
-    pub(super) fn new(links: &HardLinks) -> Self {
+    pub(crate) fn new(links: &HardLinks) -> Self {
         let pairs = links.pairs().into_iter().peekable();
         Self { pairs, open: Default::default(), found: Vec::new(), last_post: i64::MIN }
     }
 
+    /// Returns whether no directory has any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pairs.len() == 0 && self.open.is_empty()
+    }
+
+    /// Returns the surplus that is in no directory: that of names below several roots.
+    pub(crate) fn rest(self) -> UsageSum {
+        let mut sum = UsageSum::default();
+        self.open.iter().for_each(|(_, between)| sum.add(between));
+        self.pairs.for_each(|pair| sum.add(&pair.sum));
+        sum
+    }
+
     /// Returns the surplus in the directories from `pre` to `post`; `None` if the rows are out of
     /// order.
-    pub(super) fn of(&mut self, pre: i64, post: i64) -> Option<UsageSum> {
+    pub(crate) fn of(&mut self, pre: i64, post: i64) -> Option<UsageSum> {
         if pre > post || post < self.last_post {
             return None;
         }
@@ -212,6 +225,10 @@ mod tests {
         assert_eq!(too_many(&[(7, 2), (7, 5), (8, 4), (8, 5)]), [0, 0, 0, 0, 2]);
         assert_eq!(too_many(&[(7, 4), (7, 2), (7, 1)]), [0, 0, 1, 0, 2], "names behind subdirectories");
         assert_eq!(too_many(&[(7, 0), (7, 5)]), [0; 5], "an operand of its own");
+        let mut surplus = LinkSurplus::new(&links(&[(7, 0), (7, 5), (8, 9), (8, 9), (9, 2), (9, 3)]));
+        assert!(!surplus.is_empty());
+        assert!(ROWS.iter().all(|(pre, post)| surplus.of(*pre, *post).is_some()));
+        assert_eq!(surplus.rest().entries, 2, "what no directory contains");
         assert_eq!(LinkSurplus::new(&links(&[])).of(2, 1), None);
     }
 

@@ -18,6 +18,7 @@ use fathom_inventory::scan::host;
 use fathom_inventory::store::{
     BrowseKey, BrowsedDir, BrowsedEntry, Browser, DirState, Error, Inventory, Table, TableRows,
 };
+use fathom_inventory::top::UsageSum;
 use fathom_inventory::usage::Span;
 use fathom_io::{Errno, FileTime, FileType, Meta};
 use fathom_remove::Identity;
@@ -268,14 +269,16 @@ fn dir_row(dir: &BrowsedDir) -> Row {
     let row = meta_row(&dir.name, dir.meta.as_ref(), state);
     Row {
         file_type: FileType::Directory,
-        amount: Amount {
-            apparent: dir.sum.apparent,
-            allocated: dir.sum.allocated,
-            entries: dir.sum.entries.saturating_sub(1),
-        },
+        amount: amount_of(&dir.sum),
         newest_mtime_s: dir.newest_mtime_s.unwrap_or(row.newest_mtime_s),
         ..row
     }
+}
+
+/// Returns the amount of a directory, of which `sum` has its own inode.
+fn amount_of(sum: &UsageSum) -> Amount<u64> {
+    let UsageSum { apparent, allocated, entries } = *sum;
+    Amount { apparent, allocated, entries: entries.saturating_sub(1) }
 }
 
 fn meta_row(name: &[u8], meta: Option<&Meta>, state: RowState) -> Row {
@@ -320,7 +323,7 @@ impl Source for InventorySource {
             let missing = || meta_row(&path, None, RowState::Unreadable);
             let found = self.tree.roots.get(&root).map(dir_row).or_else(|| files.remove(&root));
             let mut row = found.unwrap_or_else(missing);
-            self.removed.apply_to_root(root, &mut row);
+            row.amount.subtract(&self.removed.below(&Place { root, below: Vec::new() }));
             self.older.iter().for_each(|older| older.set_root_growth(&mut row));
             rows.push(row);
         }
@@ -342,6 +345,24 @@ impl Source for InventorySource {
             older.set_growth(&path, &place.below, &mut rows, cancelled)?;
         }
         Ok(rows)
+    }
+
+    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
+        let browser = &mut self.tree.browser;
+        let Some(place) = place else {
+            let count = browser.inventory().manifest().roots.len();
+            // Roots that are files have no sums.
+            let total = browser.total().ok().filter(|_| self.tree.roots.len() == count)?;
+            let mut amount = amount_of(&total);
+            let tops = (0..count).map(|root| Place { root, below: Vec::new() });
+            tops.for_each(|top| amount.subtract(&self.removed.below(&top)));
+            return Some(amount);
+        };
+        // It was listed before this, so its key is known.
+        let key = self.tree.find(place, &AtomicBool::new(false)).ok()??;
+        let mut amount = dir_row(&self.tree.browser.dir(key).ok()?).amount;
+        amount.subtract(&self.removed.below(place));
+        Some(amount)
     }
 
     fn progress(&self) -> SourceProgress {

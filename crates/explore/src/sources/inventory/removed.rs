@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fathom_inventory::store::BrowseKey;
-use fathom_io::FileType;
 
+use crate::listing::is_linked;
 use crate::source::{Amount, Place, Row};
 use crate::sources::joined;
 
@@ -46,32 +46,27 @@ impl RemovedEntries {
         self.files.entry(dir.numbers().0).or_default().insert(name.into());
     }
 
-    /// Adds an entry. A file with several names takes nothing out of the sums, because another name
-    /// may be left, and only the scan knows which of them counts.
+    /// Adds an entry. A file with several names takes its size out of no sum, because another name
+    /// may be left below the same directory.
     pub(super) fn add(&mut self, place: &Place, row: &Row) {
-        let is_linked = row.links > 1 && row.file_type != FileType::Directory;
-        let amount = if is_linked { Amount::default() } else { row.amount.with_itself() };
+        let amount = if is_linked(row) { Amount::default() } else { row.amount };
         let below = joined(&place.below, &row.name);
-        self.entries.insert(Place { root: place.root, below }, amount);
+        self.entries.insert(Place { root: place.root, below }, amount.with_itself());
     }
 
-    /// Takes the removed entries out of a root.
-    pub(super) fn apply_to_root(&self, root: usize, row: &mut Row) {
-        self.entries.iter().filter(|(place, _)| place.root == root).for_each(|(_, amount)| {
-            row.amount.subtract(amount);
-        });
+    /// Returns what is gone below a directory.
+    pub(super) fn below(&self, top: &Place) -> Amount<u64> {
+        let mut sums = Amount::default();
+        let is_below = |place: &Place| place.root == top.root && rest(&top.below, &place.below).is_some();
+        self.entries.iter().filter(|(place, _)| is_below(place)).for_each(|(_, amount)| sums.add(amount));
+        sums
     }
 
     /// Takes the removed entries out of the rows of a directory.
     pub(super) fn apply(&self, place: &Place, rows: &mut Vec<Row>) {
         let mut changes: HashMap<&[u8], (bool, Amount<u64>)> = HashMap::new();
         for (removed, amount) in self.entries.iter().filter(|(removed, _)| removed.root == place.root) {
-            let below = if place.below.is_empty() {
-                Some(&removed.below[..])
-            } else {
-                removed.below.strip_prefix(&place.below[..]).and_then(|rest| rest.strip_prefix(b"/"))
-            };
-            let Some(below) = below else { continue };
+            let Some(below) = rest(&place.below, &removed.below) else { continue };
             let slash = below.iter().position(|byte| *byte == b'/');
             let (is_gone, sums) = changes.entry(&below[..slash.unwrap_or(below.len())]).or_default();
             *is_gone |= slash.is_none();
@@ -87,4 +82,9 @@ impl RemovedEntries {
             }
         }
     }
+}
+
+/// Returns the part of a path below the directory `top`.
+fn rest<'a>(top: &[u8], path: &'a [u8]) -> Option<&'a [u8]> {
+    if top.is_empty() { Some(path) } else { path.strip_prefix(top)?.strip_prefix(b"/") }
 }

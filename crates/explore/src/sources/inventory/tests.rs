@@ -78,7 +78,8 @@ fn an_inventory_equals_the_live_tree() {
 #[test]
 fn sums_are_those_of_the_usage_of_directories() {
     for (seed, max_depth) in [(0, None), (3, Some(1)), (5, Some(2)), (6, Some(3)), (7, None)] {
-        let tree = TestTree::random(seed);
+        // `du` counts an inode with several names in one directory.
+        let tree = TestTree::without_links(seed);
         let exclusions = Exclusions { max_depth, ..Exclusions::default() };
         let out = scanned(&tree, "some.inv", Scan { exclusions, checkpoint_entries: 5, ..Scan::default() });
         let mut source = InventorySource::open(&out, None).unwrap();

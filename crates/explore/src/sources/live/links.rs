@@ -1,5 +1,5 @@
-//! The inodes with several names: each counts once, in one of the directories that have a name of
-//! it. If that name goes, it counts in another of these directories.
+//! The inodes with several names: each counts once in every directory that has a name of it, at any
+//! depth, as in ncdu.
 
 use std::collections::HashMap;
 
@@ -9,180 +9,214 @@ use super::tree::NONE;
 use crate::source::Amount;
 
 /// The inodes with several names that have been found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkedInodes(HashMap<Identity, LinkedInode>);
+
 #[derive(Clone, Debug)]
-pub(super) struct LinkedInodes {
-    inodes: HashMap<Identity, LinkedInode>,
-    /// The further names of all inodes, in linked lists.
-    names: Vec<FurtherName>,
-    /// The first unused element of `names`.
-    unused: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
 struct LinkedInode {
+    /// The sizes of the inode when it was counted.
     sizes: Amount<u64>,
-    /// The directory in which it counts.
-    dir: u32,
-    /// The first further name.
-    further: u32,
+    /// The directories of its names, in the order of the tree, in which everything below a
+    /// directory is together. So no other name is nearer to one than its neighbours.
+    dirs: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct FurtherName {
-    dir: u32,
-    next: u32,
-}
-
-/// The consequence of a name that is gone.
+/// The directories in which an inode begins or ends to count, with a name that comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GoneName {
-    /// The inode does not count under this name, so no sum changes.
-    Uncounted,
-    /// The inode no longer counts in the directory of the name.
-    Counted {
-        /// The sizes of the inode when it was counted.
-        sizes: Amount<u64>,
-        /// The directory in which it counts from now on, if it has another name.
-        moved_to: Option<u32>,
-    },
+pub(super) struct LinkChange {
+    /// The sizes of the inode when it was counted.
+    pub(super) sizes: Amount<u64>,
+    /// The directory of the name.
+    pub(super) dir: u32,
+    /// The first of the directories from `dir` upwards that has another name, and counts it anyway.
+    /// `NONE` if its root has no other name.
+    pub(super) end: u32,
+    /// Whether there is no other name at all.
+    pub(super) is_only: bool,
 }
 
 impl LinkedInodes {
-    pub(super) fn new() -> Self {
-        Self { inodes: HashMap::new(), names: Vec::new(), unused: NONE }
-    }
-
-    /// Adds a name in the directory `dir`. Returns whether the inode counts under it.
-    pub(super) fn add(&mut self, identity: Identity, sizes: Amount<u64>, dir: u32) -> bool {
-        let Some(inode) = self.inodes.get(&identity).copied() else {
-            self.inodes.insert(identity, LinkedInode { sizes, dir, further: NONE });
-            return true;
-        };
-        if let Some(further) = self.link(FurtherName { dir, next: inode.further }) {
-            self.inodes.insert(identity, LinkedInode { further, ..inode });
-        }
-        false
+    /// Adds a name in the directory `dir`. `parent` returns the directory above one.
+    pub(super) fn add(
+        &mut self,
+        identity: Identity,
+        sizes: Amount<u64>,
+        dir: u32,
+        parent: impl Fn(u32) -> u32,
+    ) -> LinkChange {
+        let inode = self.0.entry(identity).or_insert(LinkedInode { sizes, dirs: Vec::new() });
+        let (path, mut of_other) = (path(dir, &parent), Vec::new());
+        let at = inode.dirs.partition_point(|other| {
+            fill_path(&mut of_other, *other, &parent);
+            of_other < path
+        });
+        let near = [at.checked_sub(1), Some(at)].map(|at| inode.dirs.get(at?).copied());
+        let change = inode.change(dir, near, &parent);
+        inode.dirs.insert(at, dir);
+        change
     }
 
     /// Returns whether an inode with several names was found.
     pub(super) fn knows(&self, identity: Identity) -> bool {
-        self.inodes.contains_key(&identity)
+        self.0.contains_key(&identity)
     }
 
     /// Removes one name in the directory `dir`. Returns `None` if the inode is not known to have
     /// had several names.
-    pub(super) fn remove(&mut self, identity: Identity, dir: u32) -> Option<GoneName> {
-        let mut inode = *self.inodes.get(&identity)?;
-        // A directory may have several names of the inode: the one that does not count goes first.
-        if self.unlink(&mut inode, |further| further == dir).is_some() {
-            self.inodes.insert(identity, inode);
-            return Some(GoneName::Uncounted);
+    pub(super) fn remove(
+        &mut self,
+        identity: Identity,
+        dir: u32,
+        parent: impl Fn(u32) -> u32,
+    ) -> Option<LinkChange> {
+        let inode = self.0.get_mut(&identity)?;
+        let Some(at) = inode.dirs.iter().position(|other| *other == dir) else {
+            // The name was not found before it went, so it has not counted.
+            return Some(LinkChange { sizes: inode.sizes, dir, end: dir, is_only: false });
+        };
+        inode.dirs.remove(at);
+        let near = [at.checked_sub(1), Some(at)].map(|at| inode.dirs.get(at?).copied());
+        let change = inode.change(dir, near, &parent);
+        if change.is_only {
+            self.0.remove(&identity);
         }
-        if inode.dir != dir {
-            return Some(GoneName::Uncounted);
-        }
-        let moved_to = self.unlink(&mut inode, |_| true);
-        match moved_to {
-            Some(dir) => drop(self.inodes.insert(identity, LinkedInode { dir, ..inode })),
-            None => drop(self.inodes.remove(&identity)),
-        }
-        Some(GoneName::Counted { sizes: inode.sizes, moved_to })
+        Some(change)
     }
 
-    /// Removes all names in directories for which `is_gone` returns true. Returns the inodes that
-    /// counted there and count elsewhere from now on: their sizes, and the directory.
-    pub(super) fn remove_dirs(&mut self, is_gone: impl Fn(u32) -> bool) -> Vec<(Amount<u64>, u32)> {
-        let mut moved = Vec::new();
-        let mut inodes = std::mem::take(&mut self.inodes);
-        inodes.retain(|_, inode| {
-            while self.unlink(inode, &is_gone).is_some() {}
-            if !is_gone(inode.dir) {
-                return true;
-            }
-            let next = self.unlink(inode, |_| true);
-            if let Some(dir) = next {
-                inode.dir = dir;
-                moved.push((inode.sizes, dir));
-            }
-            next.is_some()
-        });
-        self.inodes = inodes;
-        moved
-    }
-
-    /// Stores a further name. Returns its index, or `None` if there are too many.
-    fn link(&mut self, name: FurtherName) -> Option<u32> {
-        let index = self.unused;
-        if let Some(unused) = self.names.get_mut(index as usize) {
-            self.unused = std::mem::replace(unused, name).next;
-            return Some(index);
-        }
-        let index = u32::try_from(self.names.len()).ok().filter(|index| *index != NONE)?;
-        self.names.push(name);
-        Some(index)
-    }
-
-    /// Removes the first further name whose directory `is_it` accepts. Returns its directory.
-    fn unlink(&mut self, inode: &mut LinkedInode, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let (mut before, mut at) = (NONE, inode.further);
-        while at != NONE {
-            let name = self.names[at as usize];
-            if is_it(name.dir) {
-                match self.names.get_mut(before as usize) {
-                    Some(before) => before.next = name.next,
-                    None => inode.further = name.next,
+    /// Removes all names in directories for which `is_gone` returns true. Returns the changes, in
+    /// their order.
+    pub(super) fn remove_dirs(
+        &mut self,
+        is_gone: impl Fn(u32) -> bool,
+        parent: impl Fn(u32) -> u32,
+    ) -> Vec<LinkChange> {
+        let mut changes = Vec::new();
+        self.0.retain(|_, inode| {
+            let (mut kept, mut dirs) = (Vec::new(), std::mem::take(&mut inode.dirs).into_iter().peekable());
+            while let Some(dir) = dirs.next() {
+                if is_gone(dir) {
+                    let near = [kept.last().copied(), dirs.peek().copied()];
+                    changes.push(inode.change(dir, near, &parent));
+                } else {
+                    kept.push(dir);
                 }
-                self.names[at as usize].next = std::mem::replace(&mut self.unused, at);
-                return Some(name.dir);
             }
-            (before, at) = (at, name.next);
-        }
-        None
+            inode.dirs = kept;
+            !inode.dirs.is_empty()
+        });
+        changes
     }
+}
+
+impl LinkedInode {
+    /// Returns the change by a name in `dir`, of which `near` are the neighbours.
+    fn change(&self, dir: u32, near: [Option<u32>; 2], parent: &impl Fn(u32) -> u32) -> LinkChange {
+        let path = path(dir, parent);
+        let shared = |other: u32| {
+            let both = path.iter().zip(self::path(other, parent));
+            both.take_while(|(one, other)| *one == other).count()
+        };
+        let count = near.into_iter().flatten().map(shared).max();
+        let end = count.and_then(|count| path.get(count.checked_sub(1)?).copied());
+        LinkChange { sizes: self.sizes, dir, end: end.unwrap_or(NONE), is_only: count.is_none() }
+    }
+}
+
+/// Returns the directories from a root to `dir`. Their order is that of the tree.
+fn path(dir: u32, parent: &impl Fn(u32) -> u32) -> Vec<u32> {
+    let mut path = Vec::new();
+    fill_path(&mut path, dir, parent);
+    path
+}
+
+fn fill_path(path: &mut Vec<u32>, dir: u32, parent: &impl Fn(u32) -> u32) {
+    let above = |dir: u32| Some(dir).filter(|dir| *dir != NONE);
+    path.clear();
+    path.extend(std::iter::successors(above(dir), |dir| above(parent(*dir))));
+    path.reverse();
 }
 
 #[cfg(test)]
 mod tests {
+    use fathom_io::Random;
+
     use super::*;
 
     const INODE: Identity = Identity { dev: 1, ino: 2 };
     const SIZES: Amount<u64> = Amount { apparent: 5, allocated: 8, entries: 0 };
+    /// Directory 0 has 1 and 2, and 2 has 3 and 4; 5 is another root and has 6.
+    const PARENTS: [u32; 7] = [NONE, 0, 0, 2, 2, NONE, 5];
 
-    fn with_names(dirs: &[u32]) -> LinkedInodes {
-        let mut linked = LinkedInodes::new();
-        for (at, dir) in dirs.iter().enumerate() {
-            assert_eq!(linked.add(INODE, SIZES, *dir), at == 0, "only the first name counts");
+    fn parent(dir: u32) -> u32 {
+        PARENTS[dir as usize]
+    }
+
+    fn change(dir: u32, end: u32) -> LinkChange {
+        LinkChange { sizes: SIZES, dir, end, is_only: false }
+    }
+
+    #[test]
+    fn a_name_counts_up_to_the_first_directory_with_another_one() {
+        let mut linked = LinkedInodes::default();
+        let only = LinkChange { is_only: true, ..change(3, NONE) };
+        assert_eq!(linked.add(INODE, SIZES, 3, parent), only);
+        assert_eq!(linked.add(INODE, SIZES, 3, parent), change(3, 3), "a second name in it");
+        assert_eq!(linked.add(INODE, SIZES, 1, parent), change(1, 0));
+        assert_eq!(linked.add(INODE, SIZES, 6, parent), change(6, NONE), "the other root");
+        assert_eq!(linked.add(INODE, SIZES, 4, parent), change(4, 2));
+        assert_eq!(linked.remove(INODE, 4, parent), Some(change(4, 2)));
+        assert_eq!(linked.remove(INODE, 2, parent), Some(change(2, 2)), "it was not found");
+        assert_eq!(linked.remove_dirs(|dir| dir == 1 || dir == 6, parent), [change(1, 0), change(6, NONE)]);
+        assert_eq!(linked.remove(INODE, 3, parent), Some(change(3, 3)));
+        assert_eq!(linked.remove(INODE, 3, parent), Some(only));
+        assert_eq!(linked.remove(INODE, 3, parent), None);
+        assert!(!linked.knows(INODE));
+    }
+
+    /// Counts by looking at the names below each directory, the virtual one above the roots last.
+    fn counts(names: &[u32]) -> [u64; PARENTS.len() + 1] {
+        std::array::from_fn(|dir| {
+            let is_below = |name: &u32| path(*name, &parent).contains(&(dir as u32));
+            u64::from(names.iter().any(|name| dir == PARENTS.len() || is_below(name)))
+        })
+    }
+
+    fn apply(counts: &mut [u64; PARENTS.len() + 1], change: LinkChange, by: fn(u64, u64) -> u64) {
+        let mut at = change.dir;
+        while at != change.end {
+            counts[at as usize] = by(counts[at as usize], 1);
+            at = parent(at);
         }
-        linked
+        counts[PARENTS.len()] = by(counts[PARENTS.len()], u64::from(change.is_only));
     }
 
     #[test]
-    fn the_last_name_takes_the_inode_along() {
-        let mut linked = with_names(&[3, 4]);
-        assert_eq!(linked.remove(INODE, 4), Some(GoneName::Uncounted));
-        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Counted { sizes: SIZES, moved_to: None }));
-        assert!(linked.add(INODE, SIZES, 5));
-        assert_eq!(linked.names.len(), 1, "places are used again");
-    }
-
-    #[test]
-    fn an_inode_moves_to_another_name() {
-        let mut linked = with_names(&[3, 3, 4]);
-        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Uncounted));
-        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Counted { sizes: SIZES, moved_to: Some(4) }));
-        assert_eq!(linked.remove(INODE, 3), Some(GoneName::Uncounted));
-        assert_eq!(linked.remove(INODE, 4), Some(GoneName::Counted { sizes: SIZES, moved_to: None }));
-        assert_eq!(linked.remove(INODE, 4), None);
-    }
-
-    #[test]
-    fn names_in_directories_that_are_gone_do_not_count() {
-        let mut linked = with_names(&[1, 2, 3, 2, 9]);
-        assert_eq!(linked.remove_dirs(|dir| dir < 4), [(SIZES, 9)]);
-        assert_eq!(linked.remove_dirs(|dir| dir == 9), []);
-        assert!(linked.inodes.is_empty());
-        let mut linked = with_names(&[7, 2]);
-        assert_eq!(linked.remove_dirs(|dir| dir == 2), []);
-        assert_eq!(linked.remove(INODE, 7), Some(GoneName::Counted { sizes: SIZES, moved_to: None }));
+    fn the_changes_of_random_names_count_each_inode_once_in_each_directory() {
+        for seed in fathom_cases::seeds(100) {
+            let mut random = Random::new(seed);
+            let (mut linked, mut names, mut counted) = (LinkedInodes::default(), Vec::new(), counts(&[]));
+            for _ in 0..60 {
+                let dir = random.below(PARENTS.len()) as u32;
+                match random.below(8) {
+                    0..4 => {
+                        apply(&mut counted, linked.add(INODE, SIZES, dir, parent), |a, b| a + b);
+                        names.push(dir);
+                    }
+                    4..7 => {
+                        let gone = linked.remove(INODE, dir, parent);
+                        gone.into_iter().for_each(|change| apply(&mut counted, change, |a, b| a - b));
+                        names.iter().position(|name| *name == dir).map(|at| names.swap_remove(at));
+                    }
+                    _ => {
+                        let is_gone = |name: u32| path(name, &parent).contains(&dir);
+                        let gone = linked.remove_dirs(is_gone, parent);
+                        gone.into_iter().for_each(|change| apply(&mut counted, change, |a, b| a - b));
+                        names.retain(|name| !is_gone(*name));
+                    }
+                }
+                assert_eq!(counted, counts(&names), "seed {seed}: {names:?}");
+                assert_eq!(linked.knows(INODE), !names.is_empty());
+            }
+        }
     }
 }

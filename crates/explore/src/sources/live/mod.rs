@@ -27,7 +27,9 @@ use self::tree::{LARGEST_MAX, LiveTree};
 use self::walk::{LiveVisitor, RunWalk, SharedTree, WalkControl, WalkRoots, file_row};
 use super::inventory::older::OlderInventory;
 use super::joined;
-use crate::source::{Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow};
+use crate::source::{
+    Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
+};
 
 /// The stack of the thread that starts a walk and helps it.
 const STACK_BYTES: usize = 1 << 20;
@@ -362,6 +364,18 @@ impl Source for LiveSource {
             older.set_growth(root.to_bytes(), &place.below, &mut rows, cancelled)?;
         }
         Ok(rows)
+    }
+
+    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
+        let tree = self.shared.tree();
+        match place {
+            Some(place) => tree.find(place).map(|dir| tree.row(dir).amount),
+            None => Some(tree.total()),
+        }
+    }
+
+    fn counts_names(&self) -> bool {
+        self.options.count_links
     }
 
     fn progress(&self) -> SourceProgress {

@@ -8,7 +8,7 @@
 use fathom_io::{FileType, Meta};
 use fathom_remove::Identity;
 
-use super::links::{GoneName, LinkedInodes};
+use super::links::{LinkChange, LinkedInodes};
 use crate::source::{Amount, Place, Row, RowState, SourceProgress};
 use crate::sources::largest::LargestFiles;
 use crate::sources::summary::FileSummary;
@@ -55,6 +55,8 @@ pub(super) struct LiveTree {
     names: Vec<u8>,
     unused_name_bytes: usize,
     roots: Vec<u32>,
+    /// The sums of all roots.
+    total: Amount<u64>,
     /// Indices that can be used again.
     unused: Vec<u32>,
     /// Retired directories to which a walk may refer.
@@ -78,10 +80,11 @@ impl LiveTree {
             names: Vec::new(),
             unused_name_bytes: 0,
             roots: Vec::new(),
+            total: Amount::default(),
             unused: Vec::new(),
             retired: Vec::new(),
             walks: 0,
-            linked: LinkedInodes::new(),
+            linked: LinkedInodes::default(),
             largest: LargestFiles::new(LARGEST_MAX),
             summary: FileSummary::default(),
             is_summary_stale: false,
@@ -100,11 +103,15 @@ impl LiveTree {
         &self.roots
     }
 
+    /// Returns the sums of all roots, with each inode once.
+    pub(super) fn total(&self) -> Amount<u64> {
+        self.total
+    }
+
     pub(super) fn progress(&self) -> SourceProgress {
-        let sums = self.roots.iter().map(|root| self.dirs[*root as usize].sums.allocated);
         SourceProgress {
             entries: self.entries,
-            allocated: sums.fold(0, u64::saturating_add),
+            allocated: self.total.allocated,
             failures: self.failures,
             finished: self.walks == 0,
             version: self.version,
@@ -292,8 +299,9 @@ impl LiveTree {
         let sizes = sizes_of(meta);
         self.dirs[dir as usize].sums.add(&sizes);
         self.dirs[dir as usize].is_counted = true;
-        if let Some(parent) = self.parent(dir) {
-            self.add(parent, &sizes.with_itself(), meta.mtime.sec);
+        match self.parent(dir) {
+            Some(parent) => self.add(parent, &sizes.with_itself(), meta.mtime.sec),
+            None => self.total.add(&sizes),
         }
     }
 
@@ -313,13 +321,30 @@ impl LiveTree {
             found.newest_mtime_s = found.newest_mtime_s.max(newest_mtime_s);
             at = found.parent;
         }
+        self.total.add(amount);
         self.version += 1;
     }
 
-    /// Adds a name of an inode with several names. Returns whether the inode counts under it.
+    /// Adds the sizes of a name of an inode with several names where they do not count yet. Returns
+    /// whether it is the first name.
     pub(super) fn add_link(&mut self, identity: Identity, sizes: Amount<u64>, dir: u32) -> bool {
         self.dirs[dir as usize].has_links = true;
-        self.linked.add(identity, sizes, dir)
+        let dirs = &self.dirs;
+        let change = self.linked.add(identity, sizes, dir, |dir| dirs[dir as usize].parent);
+        self.apply(change, Amount::add);
+        change.is_only
+    }
+
+    fn apply(&mut self, change: LinkChange, operation: fn(&mut Amount<u64>, &Amount<u64>)) {
+        let mut at = change.dir;
+        while at != change.end {
+            let Some(found) = self.dirs.get_mut(at as usize) else { break };
+            operation(&mut found.sums, &change.sizes);
+            at = found.parent;
+        }
+        if change.is_only {
+            operation(&mut self.total, &change.sizes);
+        }
     }
 
     pub(super) fn note_entries(&mut self, count: u64) {
@@ -444,18 +469,29 @@ impl LiveTree {
         if removed.is_empty() {
             return;
         }
-        let mut has_links = false;
+        let (mut tops, mut has_links) = (Vec::new(), false);
         for dir in removed.iter().copied() {
             if !self.is_retired(dir) {
                 has_links |= self.retire(dir);
+                tops.push(dir);
             }
         }
         let dirs = &self.dirs;
         self.largest.retain(|dir, _| !dirs[*dir as usize].is_retired);
         if has_links {
-            // All inodes with several names are looked at: once, for all directories.
-            let moved = self.linked.remove_dirs(|dir| dirs[dir as usize].is_retired);
-            moved.iter().for_each(|(sizes, to)| self.add(*to, &sizes.with_itself(), i64::MIN));
+            // All inodes with several names are looked at: once, for all directories. Then the sums
+            // of those that go have nothing that counts elsewhere.
+            let parent = |dir: u32| dirs[dir as usize].parent;
+            let changes = self.linked.remove_dirs(|dir| dirs[dir as usize].is_retired, parent);
+            changes.into_iter().for_each(|change| self.apply(change, Amount::subtract));
+        }
+        for dir in tops {
+            let LiveDir { parent, sums, is_counted, .. } = self.dirs[dir as usize];
+            match parent {
+                NONE => self.total.subtract(&sums),
+                parent if is_counted => self.subtract(parent, &sums.with_itself()),
+                _ => {}
+            }
         }
         self.is_summary_stale = true;
         self.version += 1;
@@ -465,12 +501,8 @@ impl LiveTree {
     /// Retires a directory with everything below it. Returns whether an inode with several names
     /// has one there.
     fn retire(&mut self, dir: u32) -> bool {
-        let LiveDir { parent, sums, is_counted, .. } = self.dirs[dir as usize];
-        if parent != NONE {
+        if let Some(parent) = self.parent(dir) {
             self.unlink_child(parent, dir);
-            if is_counted {
-                self.subtract(parent, &sums.with_itself());
-            }
         }
         let mut has_links = false;
         for gone in self.subtree(dir) {
@@ -490,12 +522,13 @@ impl LiveTree {
             return;
         }
         // The number of links in the row may have changed since the file was counted.
-        let gone = self.linked.remove(row.identity, dir);
-        let gone = gone.unwrap_or(GoneName::Counted { sizes: row.amount, moved_to: None });
-        if let GoneName::Counted { sizes, moved_to } = gone {
-            self.subtract(dir, &sizes.with_itself());
-            moved_to.into_iter().for_each(|to| self.add(to, &sizes.with_itself(), i64::MIN));
+        let dirs = &self.dirs;
+        let change = self.linked.remove(row.identity, dir, |dir| dirs[dir as usize].parent);
+        if let Some(change) = change {
+            self.apply(change, Amount::subtract);
         }
+        let sizes = if change.is_some() { Amount::default() } else { row.amount };
+        self.subtract(dir, &sizes.with_itself());
         self.largest.retain(|of, file| *of != dir || file.name != row.name);
         self.is_summary_stale = true;
         self.version += 1;
@@ -507,6 +540,7 @@ impl LiveTree {
             found.sums.subtract(amount);
             at = found.parent;
         }
+        self.total.subtract(amount);
     }
 
     fn unlink_child(&mut self, parent: u32, child: u32) {

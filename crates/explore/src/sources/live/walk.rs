@@ -145,6 +145,15 @@ struct BatchSums {
     entries: u64,
 }
 
+impl BatchSums {
+    /// Counts an entry that is not a directory. The sizes of an inode with several names count
+    /// apart.
+    fn count(&mut self, sizes: Amount<u64>, meta: &Meta) {
+        self.amount.add(&sizes.with_itself());
+        self.newest_mtime_s = self.newest_mtime_s.max(Some(meta.mtime.sec));
+    }
+}
+
 impl LiveVisitor {
     fn is_elsewhere(&self, node: &Node, meta: &Meta) -> bool {
         self.one_file_system && self.device.or(node.root_dev()).is_some_and(|dev| dev != meta.dev)
@@ -162,21 +171,22 @@ impl LiveVisitor {
         }
     }
 
-    /// Keeps the entries whose inodes count in `dir`, of a batch of inodes with several names.
-    fn keep_counted(&self, dir: u32, linked: &mut Vec<(&[u8], &Meta)>) {
+    /// Counts a batch of names of inodes with several names. Keeps the first name of each.
+    fn count_linked(&self, dir: u32, linked: &mut Vec<(&[u8], &Meta)>, sums: &mut BatchSums) {
         if linked.is_empty() {
             return;
         }
         let mut tree = self.shared.tree();
         let is_retired = tree.is_retired(dir);
-        linked.retain(|(_, meta)| !is_retired && tree.add_link(identity_of(meta), sizes_of(meta), dir));
+        linked.retain(|(_, meta)| {
+            sums.count(Amount::default(), meta);
+            !is_retired && tree.add_link(identity_of(meta), sizes_of(meta), dir)
+        });
     }
 
-    /// Counts an entry that is not a directory.
-    fn count(&self, dir: u32, (name, meta): (&[u8], &Meta), sums: &mut BatchSums, summary: &mut FileSummary) {
+    /// Adds a file to what is known across directories.
+    fn summarize(&self, dir: u32, (name, meta): (&[u8], &Meta), summary: &mut FileSummary) {
         let sizes = sizes_of(meta);
-        sums.amount.add(&sizes.with_itself());
-        sums.newest_mtime_s = sums.newest_mtime_s.max(Some(meta.mtime.sec));
         let mut buffer = [0; EXTENSION_BYTES];
         let extension = name_extension(name, &mut buffer);
         let file = SummedFile { extension, uid: meta.uid, mtime_s: meta.mtime.sec, sizes };
@@ -277,14 +287,17 @@ impl Visitor for LiveVisitor {
                     match self.is_elsewhere(dir, meta) {
                         true => {}
                         false if self.is_linked(meta) => linked.push(named),
-                        false => self.count(index, named, &mut sums, summary),
+                        false => {
+                            sums.count(sizes_of(meta), meta);
+                            self.summarize(index, named, summary);
+                        }
                     }
                 }
                 _ => emit.descend(&entry),
             }
         }
-        self.keep_counted(index, &mut linked);
-        linked.into_iter().for_each(|named| self.count(index, named, &mut sums, summary));
+        self.count_linked(index, &mut linked, &mut sums);
+        linked.into_iter().for_each(|named| self.summarize(index, named, summary));
         if sums.entries > 0 {
             let mut tree = self.shared.tree();
             tree.add(index, &sums.amount, sums.newest_mtime_s.unwrap_or(i64::MIN));
@@ -337,8 +350,11 @@ impl Visitor for LiveVisitor {
         let Some(parent) = tree.parent(top) else {
             tree.set_meta(top, meta);
             tree.set_state(top, RowState::Complete);
-            if !self.is_linked(meta) || tree.add_link(identity_of(meta), sizes_of(meta), top) {
+            let is_linked = self.is_linked(meta);
+            if !is_linked {
                 tree.count(top, meta);
+            }
+            if !is_linked || tree.add_link(identity_of(meta), sizes_of(meta), top) {
                 let name = tree.name(top);
                 let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
                 let mut buffer = [0; EXTENSION_BYTES];
@@ -350,10 +366,14 @@ impl Visitor for LiveVisitor {
         };
         // The directory was replaced by a file before it was walked again.
         tree.remove_dir(top);
-        let sizes = sizes_of(meta);
-        if !self.is_linked(meta) || tree.add_link(identity_of(meta), sizes, parent) {
-            tree.add(parent, &sizes.with_itself(), meta.mtime.sec);
+        let mut sums = BatchSums::default();
+        if self.is_linked(meta) {
+            tree.add_link(identity_of(meta), sizes_of(meta), parent);
+            sums.count(Amount::default(), meta);
+        } else {
+            sums.count(sizes_of(meta), meta);
         }
+        tree.add(parent, &sums.amount, meta.mtime.sec);
     }
 
     fn flush(&self, summary: &mut FileSummary) {

@@ -70,8 +70,8 @@ pub struct BrowsedDir {
     pub state: DirState,
     /// Whether a directory at or below it could not be read, or only in part.
     pub has_gap: bool,
-    /// The sum of everything at and below it. An inode with several names counts once in the
-    /// inventory, where the walk found it first. Zero for a directory that was skipped.
+    /// The sum of everything at and below it: of the sizes of an inode with several names once, but
+    /// each name is an entry. Zero for a directory that was skipped.
     pub sum: UsageSum,
     /// The newest modification of it or of anything below it, in seconds since 1970.
     pub newest_mtime_s: Option<i64>,
@@ -178,6 +178,31 @@ impl Browser {
         })?;
         roots.reverse();
         Ok(roots)
+    }
+
+    /// Returns the sum of all roots that are directories, with an inode that has names below
+    /// several of them once.
+    ///
+    /// # Errors
+    /// If the inventory is damaged.
+    pub fn total(&mut self) -> std::result::Result<UsageSum, Error> {
+        let mut total = UsageSum::default();
+        self.roots()?.iter().for_each(|root| total.add(&root.sum));
+        Ok(total.minus(&self.corrections.between_roots()))
+    }
+
+    /// Returns the directory with this key.
+    ///
+    /// # Errors
+    /// If the inventory is damaged.
+    pub fn dir(&mut self, key: BrowseKey) -> std::result::Result<BrowsedDir, Error> {
+        let mut found = None;
+        let around = BrowseKey { row: key.row + 1, first: key.first - 1, last: key.last };
+        self.dirs(around, &AtomicBool::new(false), &mut |dir| {
+            found = Some(dir);
+            ControlFlow::Break(())
+        })?;
+        found.ok_or_else(|| self.inventory.refused("its directories are not in their order"))
     }
 
     /// Calls `with` for each subdirectory of a directory, the last one first, until it breaks.

@@ -1,32 +1,38 @@
-//! Corrections of the sums in the rows of `dirs`, which include further names of inodes, and
-//! directories that the scan skipped. And which directories have gaps.
+//! Corrections of the sums in the rows of `dirs`, in which each name of an inode has its size, and
+//! directories that the scan skipped count. And which directories have gaps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use parquet::errors::Result as ReadResult;
 
 use crate::store::dirs::DirState;
+use crate::store::read::decode::damaged;
 use crate::store::{Error, Inventory, Table};
 use crate::top::UsageSum;
-use crate::top::links::HardLinks;
+use crate::top::links::{HardLinks, LinkSurplus};
 use crate::top::span::Span;
 
 /// The corrections of the sums in an inventory. Memory grows with the number of directories that
 /// have any, not with that of all directories.
 #[derive(Debug, Default)]
 pub(super) struct SumCorrections {
-    /// Numbers of directories, each with the sum of what is too much in it and in all before it.
-    totals: Vec<(i64, UsageSum)>,
+    /// Numbers of directories that were skipped, each with the sum of it and of all before it.
+    skipped: Vec<(i64, UsageSum)>,
+    /// Directories with several names of an inode below them, each with what the names but one add
+    /// to its size.
+    links: HashMap<i64, UsageSum>,
+    /// The same for all roots together.
+    links_of_all: UsageSum,
     /// The numbers of incomplete directories.
     gaps: Vec<i64>,
 }
 
 impl SumCorrections {
     pub(super) fn read(inventory: &Inventory) -> Result<Self, Error> {
-        let mut surplus: BTreeMap<i64, UsageSum> =
-            HardLinks::read_all(inventory)?.surplus_by_dir().into_iter().collect();
-        let mut gaps = Vec::new();
+        let (mut skipped, mut gaps) = (BTreeMap::new(), Vec::new());
         let found = &inventory.manifest().completeness;
         if found.skipped + found.partial + found.failed > 0 {
-            read_states(inventory, &mut surplus, &mut gaps)?;
+            read_states(inventory, &mut skipped, &mut gaps)?;
         }
         gaps.sort_unstable();
         let mut total = UsageSum::default();
@@ -34,16 +40,25 @@ impl SumCorrections {
             total.add(&sum);
             (dir, total)
         };
-        Ok(Self { totals: surplus.into_iter().map(add).collect(), gaps })
+        let skipped = skipped.into_iter().map(add).collect();
+        let (links, links_of_all) = read_links(inventory)?;
+        Ok(Self { skipped, links, links_of_all, gaps })
     }
 
     /// Returns what is too much in the sums of a directory with this span.
     pub(super) fn within(&self, span: Span) -> UsageSum {
         let until = |end: i64| {
-            let count = self.totals.partition_point(|(dir, _)| *dir < end);
-            count.checked_sub(1).map_or_else(UsageSum::default, |at| self.totals[at].1)
+            let count = self.skipped.partition_point(|(dir, _)| *dir < end);
+            count.checked_sub(1).map_or_else(UsageSum::default, |at| self.skipped[at].1)
         };
-        until(span.last.saturating_add(1)).minus(&until(span.first))
+        let mut surplus = until(span.last.saturating_add(1)).minus(&until(span.first));
+        surplus.add(&self.links.get(&span.first).copied().unwrap_or_default());
+        surplus
+    }
+
+    /// Returns what is too much in the sums of all roots together, beside what is too much in each.
+    pub(super) fn between_roots(&self) -> UsageSum {
+        self.links_of_all
     }
 
     /// Returns whether a directory in the span is incomplete.
@@ -53,9 +68,32 @@ impl SumCorrections {
     }
 }
 
+/// Returns what names of inodes that count already add to the size of each directory, and to that
+/// of all roots. All of them are entries.
+fn read_links(inventory: &Inventory) -> Result<(HashMap<i64, UsageSum>, UsageSum), Error> {
+    let links = HardLinks::read_all(inventory)?;
+    let (mut found, mut surplus) = (HashMap::new(), LinkSurplus::new(&links));
+    let size = |sum: UsageSum| UsageSum { entries: 0, ..sum };
+    if surplus.is_empty() {
+        return Ok((found, UsageSum::default()));
+    }
+    inventory.each(Table::Dirs, |group| {
+        let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
+        for (pre, post) in pre.or_zero().iter().zip(post.or_zero()) {
+            let sum = surplus.of(*pre, *post);
+            let sum = sum.ok_or_else(|| damaged("its directories are not in their order"))?;
+            if sum.entries > 0 {
+                found.insert(*pre, size(sum));
+            }
+        }
+        ReadResult::Ok(())
+    })?;
+    Ok((found, size(surplus.rest())))
+}
+
 fn read_states(
     inventory: &Inventory,
-    surplus: &mut BTreeMap<i64, UsageSum>,
+    skipped: &mut BTreeMap<i64, UsageSum>,
     gaps: &mut Vec<i64>,
 ) -> Result<(), Error> {
     inventory.each(Table::Dirs, |group| {
@@ -64,7 +102,7 @@ fn read_states(
         for (row, id) in ids.or_zero().iter().enumerate() {
             match states.get(row).and_then(DirState::from_word) {
                 Some(DirState::Skipped) => {
-                    surplus.entry(*id).or_default().add(&UsageSum::new(1, blocks.or_zero()[row], 0));
+                    skipped.entry(*id).or_default().add(&UsageSum::new(1, blocks.or_zero()[row], 0));
                 }
                 Some(DirState::Partial | DirState::Failed) => gaps.push(*id),
                 _ => {}
