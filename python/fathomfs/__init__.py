@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from . import _fathomfs, _options, bench
 from ._errors import FathomError, InventoryError
-from ._fathomfs import EntryBatch, EntryStream, Problem, Progress, Usage, __version__
+from ._fathomfs import EntryBatch, EntryStream, __version__
 from ._inventory import Inventory
+from ._options import StrOrBytesPath, encoded
+from ._scandir import DirEntry, scandir
 from ._serve import Server, serve
-from ._walk import DirEntry, StrOrBytesPath, scandir, walk
-from ._where import Where
+from ._values import Problem, Progress, Usage
+from ._walk import walk
+from ._where import Where, conditions_of
 
 __all__ = [
     "DirEntry",
@@ -67,7 +70,10 @@ def du(
     'access'
     """
     _options.check_counts(threads=threads)
-    return _fathomfs.du(os.fsencode(path), _options.patterns(exclude), one_file_system, threads, io, strict, progress)
+    _options.check_text(io=io)
+    _options.check_callable(progress=progress)
+    patterns = _options.patterns(exclude)
+    return _fathomfs.du(encoded(path=path), patterns, one_file_system, threads, io, strict, progress)
 
 
 def list(
@@ -85,8 +91,8 @@ def list(
 
     The result is an iterator of batches and an Arrow stream: ``polars.DataFrame(s)``,
     ``duckdb.sql("FROM s")``, ``pyarrow.table(s)`` and ``pandas.DataFrame.from_arrow(s)`` read it.
-    Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``) need no call for
-    each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
+    Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``, and ``d_ino``, the
+    inode number that the directory has) need no call for each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
     conditions on paths and types need no call either. ``st_mtime`` and ``st_ctime`` are seconds as floats, as those of
     ``os.stat``. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
     ``name`` their bytes are replaced.
@@ -98,14 +104,16 @@ def list(
     True
     """
     _options.check_counts(threads=threads)
-    conditions = None if where is None else where.conditions()
+    _options.check_counts(0, max_depth=max_depth)
+    _options.check_text(io=io)
+    conditions = conditions_of(where)
     options = (_options.patterns(exclude), one_file_system, max_depth, threads, io)
-    return _fathomfs.list(os.fsencode(path), _options.names(columns), conditions, *options)
+    return _fathomfs.list(encoded(path=path), _options.names(columns), conditions, *options)
 
 
 def open(path: StrOrBytesPath) -> Inventory:
     """Opens an inventory that ``scan`` or the command ``fathom scan`` has made."""
-    return Inventory(_fathomfs.open_inventory(os.fsencode(path)))
+    return Inventory(_fathomfs.open_inventory(encoded(path=path)))
 
 
 def scan(
@@ -136,13 +144,15 @@ def scan(
     """
     if isinstance(roots, (str, bytes, os.PathLike)):
         roots = [roots]
-    encoded = [os.fsencode(root) for root in roots]
-    if not encoded and not resume:
+    paths = [encoded(roots=root) for root in roots]
+    if not paths and not resume:
         raise ValueError("roots: no path says what is to be scanned")
-    earlier = None if since is None else os.fsencode(since)
+    earlier = _options.encoded_or_none(since=since)
+    _options.check_text(io=io)
+    _options.check_callable(progress=progress)
     _options.check_counts(rate=rate, max_in_flight=max_in_flight, threads=threads)
     limits = (deadline, rate, max_in_flight)
     inner = _fathomfs.scan(
-        encoded, os.fsencode(out), one_file_system, earlier, *limits, resume, threads, io, progress
+        paths, encoded(out=out), one_file_system, earlier, *limits, resume, threads, io, progress
     )
     return Inventory(inner)

@@ -5,6 +5,7 @@ from typing import Any, final
 
 import polars
 
+from ._values import Problem, Progress, Usage
 from ._where import Conditions
 
 __all__ = [
@@ -13,9 +14,6 @@ __all__ = [
     "EntryBatch",
     "EntryStream",
     "Inventory",
-    "Problem",
-    "Progress",
-    "Usage",
     "__version__",
     "begin_cluster_scan",
     "du",
@@ -28,44 +26,11 @@ __all__ = [
 __version__: str
 
 @final
-class Progress:
-    @property
-    def entries(self) -> int: ...
-    @property
-    def directories(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-
-@final
-class Problem:
-    @property
-    def path(self) -> str: ...
-    @property
-    def path_raw(self) -> bytes: ...
-    @property
-    def operation(self) -> str: ...
-    @property
-    def errno(self) -> int: ...
-
-@final
-class Usage:
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def apparent(self) -> int: ...
-    @property
-    def files(self) -> int: ...
-    @property
-    def dirs(self) -> int: ...
-    @property
-    def errors(self) -> builtins.list[Problem]: ...
-    @property
-    def error_count(self) -> int: ...
-    @property
-    def complete(self) -> bool: ...
-
-@final
 class EntryBatch:
+    def __new__(cls, columns: builtins.list[tuple[str, str, bool, builtins.list[Any]]], rows: int) -> EntryBatch: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def num_rows(self) -> int: ...
     def __len__(self) -> int: ...

@@ -9,8 +9,8 @@ from typing import Any
 
 from . import _fathomfs, _options
 from ._fathomfs import EntryStream
-from ._walk import StrOrBytesPath
-from ._where import Where
+from ._options import StrOrBytesPath
+from ._where import Where, conditions_of
 
 
 class Inventory:
@@ -21,6 +21,22 @@ class Inventory:
 
     def __repr__(self) -> str:
         return f"<Inventory {self.path!r}: {len(self):,} entries>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same inventory, as far as their manifests tell."""
+        if not isinstance(other, Inventory):
+            return NotImplemented
+        return self._place == other._place and self.manifest == other.manifest
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _opened, (self._place,)
+
+    @property
+    def _place(self) -> str:
+        return os.path.abspath(self.path)
 
     def __len__(self) -> int:
         return self._inner.entry_count
@@ -49,7 +65,7 @@ class Inventory:
         self, by: str = "dir", count: int = 20, below: StrOrBytesPath | None = None
     ) -> Sequence[dict[str, Any]]:
         """What is large, by ``dir``, ``file``, ``user``, ``group``, ``ext``, ``age``, ``size``, ``type`` or ``depth``."""
-        return self._inner.top(by, count, _encoded(below))
+        return self._inner.top(by, count, _options.encoded_or_none(below=below))
 
     def du(self, below: StrOrBytesPath | None = None) -> dict[str, int]:
         """The usage at and below a path of the inventory; of its root if there is only one."""
@@ -59,7 +75,7 @@ class Inventory:
                 raise ValueError("the inventory has several roots: name one of them")
             root: str | bytes = bytes.fromhex(roots[0].get("path_hex") or "") or roots[0]["path"]
             below = root
-        allocated, apparent, entries = self._inner.du(os.fsencode(below))
+        allocated, apparent, entries = self._inner.du(_options.encoded(below=below))
         return {"bytes": allocated, "apparent": apparent, "entries": entries}
 
     def verify(self) -> None:
@@ -88,8 +104,8 @@ class Inventory:
         ...         next(entries).column("path")[0]
         '/usr/share/doc'
         """
-        conditions = None if where is None else where.conditions()
-        return self._inner.entries(_options.names(columns), conditions, _encoded(below))
+        conditions = conditions_of(where)
+        return self._inner.entries(_options.names(columns), conditions, _options.encoded_or_none(below=below))
 
     def dirs(self, *, columns: str | Sequence[str] | None = None, below: StrOrBytesPath | None = None) -> EntryStream:
         """Reads the directories with the sums over their entries (``n_*``) and all below them (``t_*``).
@@ -97,11 +113,11 @@ class Inventory:
         The columns are those of the table ``dirs`` in docs/inventory.md, all of them by default. A directory follows
         the directories in it. ``path`` is null where it is longer than the kernel accepts.
         """
-        return self._inner.dirs(None if columns is None else _options.names(columns), _encoded(below))
+        return self._inner.dirs(None if columns is None else _options.names(columns), _options.encoded_or_none(below=below))
 
     def errors(self, *, columns: str | Sequence[str] | None = None, below: StrOrBytesPath | None = None) -> EntryStream:
         """Reads the operations that failed in the scan: the columns of the table ``errors`` in docs/inventory.md."""
-        return self._inner.errors(None if columns is None else _options.names(columns), _encoded(below))
+        return self._inner.errors(None if columns is None else _options.names(columns), _options.encoded_or_none(below=below))
 
     def diff(
         self, new: Inventory, *, columns: str | Sequence[str] | None = None, below: StrOrBytesPath | None = None
@@ -120,7 +136,7 @@ class Inventory:
         ...     [batch.column("change") for batch in old.diff(new)]
         [['created']]
         """
-        return self._inner.diff(new._inner, None if columns is None else _options.names(columns), _encoded(below))
+        return self._inner.diff(new._inner, None if columns is None else _options.names(columns), _options.encoded_or_none(below=below))
 
     def growth(
         self, new: Inventory, *, count: int = 20, below: StrOrBytesPath | None = None
@@ -129,7 +145,7 @@ class Inventory:
 
         ``bytes``, ``apparent`` and ``entries`` are negative where a directory has shrunk.
         """
-        return self._inner.growth(new._inner, count, _encoded(below))
+        return self._inner.growth(new._inner, count, _options.encoded_or_none(below=below))
 
     def query(self, sql: str) -> Any:
         """Runs a SELECT of DuckDB on the views ``files``, ``dirs``, ``entries``, ``errors``, ``links``, ``users`` and ``groups``.
@@ -149,5 +165,6 @@ class Inventory:
         return query(self, sql)
 
 
-def _encoded(path: StrOrBytesPath | None) -> bytes | None:
-    return None if path is None else os.fsencode(path)
+def _opened(path: str) -> Inventory:
+    """Opens a pickled inventory."""
+    return Inventory(_fathomfs.open_inventory(os.fsencode(path)))

@@ -1,9 +1,36 @@
-"""Options of several functions. Where a list is expected, one text is a list of one."""
+"""Options of several functions. Where a list is expected, one text is a list of one. Errors name the argument."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+
+StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+def encoded(**path: object) -> bytes:
+    """Encodes a path.
+
+    >>> encoded(path="a"), encoded(path=b"b")
+    (b'a', b'b')
+    >>> encoded(out=3)
+    Traceback (most recent call last):
+    ...
+    TypeError: out: expected str, bytes or os.PathLike, not int
+    """
+    [(name, value)] = path.items()
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name}: expected str, bytes or os.PathLike, not {type(value).__name__}")
+    return os.fsencode(value)
+
+
+def encoded_or_none(**path: object) -> bytes | None:
+    """Encodes a path, if there is one.
+
+    >>> encoded_or_none(below=None), encoded_or_none(below="a")
+    (None, b'a')
+    """
+    return None if None in path.values() else encoded(**path)
 
 
 def patterns(exclude: str | bytes | Iterable[str | bytes]) -> list[bytes]:
@@ -14,26 +41,78 @@ def patterns(exclude: str | bytes | Iterable[str | bytes]) -> list[bytes]:
     """
     if isinstance(exclude, (str, bytes)):
         exclude = [exclude]
-    return [os.fsencode(pattern) for pattern in exclude]
+    return [encoded(exclude=pattern) for pattern in _items("exclude", exclude)]
 
 
-def names(words: str | Iterable[str]) -> list[str]:
+def names(words: str | Iterable[str], argument: str = "columns") -> list[str]:
     """Lists words, such as the names of columns.
 
     >>> names("path"), names(("path", "size"))
     (['path'], ['path', 'size'])
+    >>> names([b"path"])
+    Traceback (most recent call last):
+    ...
+    TypeError: columns: expected str, not bytes
     """
-    return [words] if isinstance(words, str) else [*words]
+    found = list[str]()
+    for word in [words] if isinstance(words, str) else _items(argument, words):
+        if not isinstance(word, str):
+            raise TypeError(f"{argument}: expected str, not {type(word).__name__}")
+        found.append(word)
+    return found
 
 
-def check_counts(**counts: int | None) -> None:
-    """Raises ``ValueError`` for a number below 1.
+def check_counts(least: int = 1, **counts: int | None) -> None:
+    """Raises ``ValueError`` for a number below ``least``.
 
     >>> check_counts(threads=None, rate=0)
     Traceback (most recent call last):
     ...
     ValueError: rate 0: it has to be 1 or more
+    >>> check_counts(threads="4")
+    Traceback (most recent call last):
+    ...
+    TypeError: threads: expected int, not str
     """
     for name, value in counts.items():
-        if value is not None and value < 1:
-            raise ValueError(f"{name} {value}: it has to be 1 or more")
+        if value is None:
+            continue
+        if not isinstance(value, int):
+            raise TypeError(f"{name}: expected int, not {type(value).__name__}")
+        if value < least:
+            raise ValueError(f"{name} {value}: it has to be {least} or more")
+
+
+def check_text(**texts: object) -> None:
+    """Raises ``TypeError`` for what is no text.
+
+    >>> check_text(io="auto")
+    >>> check_text(io=3)
+    Traceback (most recent call last):
+    ...
+    TypeError: io: expected str, not int
+    """
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name}: expected str, not {type(text).__name__}")
+
+
+def check_callable(**functions: object) -> None:
+    """Raises ``TypeError`` for what cannot be called.
+
+    >>> check_callable(progress=print)
+    >>> check_callable(progress=True)
+    Traceback (most recent call last):
+    ...
+    TypeError: progress: expected a callable, not bool
+    """
+    for name, function in functions.items():
+        is_callable = function is None or callable(function)
+        if not is_callable:
+            raise TypeError(f"{name}: expected a callable, not {type(function).__name__}")
+
+
+def _items(argument: str, values: Iterable[object]) -> list[object]:
+    if isinstance(values, bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{argument}: expected an iterable, not {type(values).__name__}")
+    return [*values]

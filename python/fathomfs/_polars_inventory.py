@@ -10,7 +10,7 @@ from polars.io.plugins import register_io_source
 
 from . import _fathomfs
 from ._inventory import Inventory
-from ._walk import StrOrBytesPath
+from ._options import StrOrBytesPath
 from ._where import Where
 
 

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from . import _options
 from ._command import find_command
 from ._errors import FathomError
-from ._walk import StrOrBytesPath
+from ._options import StrOrBytesPath
 
 # The shell gives up its copy of the output, so that the output ends when the server does. It waits
 # for the server after the signal, so the process identifier cannot be another process's.
@@ -140,6 +140,6 @@ def serve(
     """
     name = f"[{host}]" if ":" in host else host
     flags = ["--listing"] if listing else []
-    arguments: list[str | bytes] = [find_command(), "serve", f"--listen={name}:{port}", *flags, *_options.names(options)]
-    arguments += ["--", os.fsencode(directory)]
+    arguments: list[str | bytes] = [find_command(), "serve", f"--listen={name}:{port}", *flags]
+    arguments += [*_options.names(options, "options"), "--", _options.encoded(directory=directory)]
     return Server(arguments, os.fsdecode(directory))

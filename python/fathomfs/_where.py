@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from ._walk import StrOrBytesPath
+from ._options import StrOrBytesPath
 
 #: The types of entries.
 TYPES = ("regular", "directory", "symlink", "fifo", "socket", "block", "char", "unknown")
@@ -65,6 +65,19 @@ class Where:
         ]
         bounded = [(name, _clamp(low), _clamp(high)) for name, low, high in ranges if (low, high) != (None, None)]
         return prefix, None if self.types is None else sorted(self.types), bounded
+
+
+def conditions_of(where: Where | None) -> Conditions | None:
+    """The conditions of an argument ``where``.
+
+    >>> conditions_of("size > 5")
+    Traceback (most recent call last):
+    ...
+    TypeError: where: expected fathomfs.Where, not str
+    """
+    if where is not None and not isinstance(where, Where):
+        raise TypeError(f"where: expected fathomfs.Where, not {type(where).__name__}")
+    return None if where is None else where.conditions()
 
 
 def _microseconds(time: datetime | float | None) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ._command import find_command
 from ._errors import FathomError
-from ._walk import StrOrBytesPath
+from ._options import StrOrBytesPath
 
 __all__ = ["Advice", "Candidate", "Cell", "Interval", "LeftOut", "advise"]
 

@@ -24,7 +24,7 @@ from polars.io.plugins import register_io_source
 from . import _fathomfs, _options
 from ._errors import FathomError
 from ._polars_inventory import scan_inventory as scan_inventory
-from ._walk import StrOrBytesPath
+from ._options import StrOrBytesPath
 from ._where import TYPES, Where
 
 _TIME = pl.Datetime("us", "UTC")

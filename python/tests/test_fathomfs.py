@@ -264,15 +264,6 @@ class List(TemporaryTree):
         self.assertLessEqual(count(), before)
 
 
-class Scandir(TemporaryTree):
-    def test_scandir_is_that_of_os(self):
-        grow(self.root, 10, 100)
-        facts = lambda entry: (entry.path, entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False), entry.is_symlink())
-        self.assertEqual(sorted(map(facts, ff.scandir(self.root))), sorted(map(facts, os.scandir(self.root))))
-        found = {os.fsencode(entry) for entry in ff.scandir(self.root, recursive=True)}
-        self.assertEqual(found, set(expected_rows(self.root)))
-
-
 class Inventories(TemporaryTree):
     def test_a_scan_answers_as_the_tree_does(self):
         grow(self.root, 11, 300)

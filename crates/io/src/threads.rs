@@ -119,6 +119,20 @@ fn thread_id() -> Option<i32> {
     None
 }
 
+/// Returns whether the calling thread is the first one of its process. False on systems where that
+/// is not known.
+///
+/// ```
+/// assert!(!std::thread::spawn(fathom_io::threads::is_main_thread).join().unwrap());
+/// ```
+#[must_use]
+pub fn is_main_thread() -> bool {
+    #[cfg(all(target_os = "linux", not(feature = "posix")))]
+    return rustix::thread::gettid() == rustix::process::getpid();
+    #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
+    false
+}
+
 /// Describes the limit on threads and processes of this user, for messages.
 pub(crate) fn limit() -> String {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;

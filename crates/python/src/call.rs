@@ -10,28 +10,17 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::raised;
+use crate::values::value;
 
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The progress of a call.
-#[pyclass(frozen, get_all, module = "fathomfs")]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
-    /// Entries seen.
+struct Progress {
     entries: u64,
-    /// Directories opened, or tried.
     directories: u64,
-    /// Allocated bytes counted; 0 for a call that does not count them.
     bytes: u64,
-}
-
-#[pymethods]
-impl Progress {
-    fn __repr__(&self) -> String {
-        let Self { entries, directories, bytes } = self;
-        format!("Progress(entries={entries}, directories={directories}, bytes={bytes})")
-    }
 }
 
 /// The state that a call shares with the thread that does its work.
@@ -66,6 +55,25 @@ pub(crate) fn run<T: Send + 'static>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&CallState) -> T + Send + 'static,
 ) -> PyResult<T> {
+    run_until(py, progress, true, work)
+}
+
+/// Does `work`, which only reads, as [`run`] does. A signal whose handler raises does not wait for
+/// its end: no file is left behind by it.
+pub(crate) fn read<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&CallState) -> T + Send + 'static,
+) -> PyResult<T> {
+    run_until(py, progress, false, work)
+}
+
+fn run_until<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    must_end: bool,
+    work: impl FnOnce(&CallState) -> T + Send + 'static,
+) -> PyResult<T> {
     let state = Arc::new(CallState::default());
     let (sender, receiver) = bounded(1);
     let worker_state = Arc::clone(&state);
@@ -87,6 +95,9 @@ pub(crate) fn run<T: Send + 'static>(
         if failure.is_some() {
             state.stop.store(true, Ordering::Relaxed);
         }
+        if let Some(failure) = failure.take_if(|_| !must_end) {
+            return Err(failure);
+        }
     };
     // The thread has sent its result or panicked.
     let _ = thread.join();
@@ -106,5 +117,8 @@ fn look(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, state: &CallState) 
 }
 
 fn report(callable: Option<&Bound<'_, PyAny>>, progress: Progress) -> PyResult<()> {
-    callable.map_or(Ok(()), |callable| callable.call1((progress,)).map(drop))
+    let Some(callable) = callable else { return Ok(()) };
+    let Progress { entries, directories, bytes } = progress;
+    let progress = value(callable.py(), "Progress", (entries, directories, bytes))?;
+    callable.call1((progress,)).map(drop)
 }

@@ -6,7 +6,7 @@ use arrow_array::builder::{
     ArrayBuilder, BinaryBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
     UInt32Builder, UInt64Builder,
 };
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use fathom_walk::{Fields, FileTime, FileType, Meta};
 use pyo3::exceptions::PyValueError;
@@ -24,6 +24,8 @@ pub(crate) enum Column {
     NameRaw,
     Type,
     Depth,
+    /// The number in the directory: that of `ino`, except for a mount point.
+    DirentIno,
     Size,
     Allocated,
     Mtime,
@@ -43,13 +45,14 @@ pub(crate) enum Column {
 
 impl Column {
     /// All columns, in the order in which users see them.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Path,
         Self::PathRaw,
         Self::Name,
         Self::NameRaw,
         Self::Type,
         Self::Depth,
+        Self::DirentIno,
         Self::Size,
         Self::Allocated,
         Self::Mtime,
@@ -75,6 +78,7 @@ impl Column {
             Self::NameRaw => "name_raw",
             Self::Type => "type",
             Self::Depth => "depth",
+            Self::DirentIno => "d_ino",
             Self::Size => "size",
             Self::Allocated => "allocated",
             Self::Mtime => "mtime",
@@ -95,7 +99,8 @@ impl Column {
     /// Returns the fields of metadata that the column is made of; `None` if it needs no metadata.
     pub(crate) fn fields(self) -> Option<Fields> {
         match self {
-            Self::Path | Self::PathRaw | Self::Name | Self::NameRaw | Self::Type | Self::Depth => None,
+            Self::Path | Self::PathRaw | Self::Name | Self::NameRaw => None,
+            Self::Type | Self::Depth | Self::DirentIno => None,
             Self::Size => Some(Fields::SIZE),
             Self::Allocated => Some(Fields::BLOCKS),
             Self::Mtime | Self::Atime | Self::Ctime | Self::StMtime | Self::StCtime => Some(Fields::TIMES),
@@ -114,7 +119,7 @@ impl Column {
                 DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into()))
             }
             Self::Depth | Self::Mode | Self::Uid | Self::Gid => DataType::UInt32,
-            Self::Allocated | Self::Nlink | Self::Ino | Self::Dev => DataType::UInt64,
+            Self::DirentIno | Self::Allocated | Self::Nlink | Self::Ino | Self::Dev => DataType::UInt64,
             Self::StMtime | Self::StCtime => DataType::Float64,
         }
     }
@@ -153,6 +158,8 @@ pub(crate) struct RowSource<'a> {
     pub(crate) path: &'a [u8],
     pub(crate) name_len: usize,
     pub(crate) depth: usize,
+    /// The inode number that the directory has.
+    pub(crate) ino: u64,
     pub(crate) file_type: FileType,
     /// Set if a column needs it and it is known.
     pub(crate) meta: Option<&'a Meta>,
@@ -260,9 +267,12 @@ impl BatchBuilder {
     /// # Errors
     /// None in practice: all columns have the same length.
     pub(crate) fn finish(&mut self, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-        (self.rows, self.text_bytes) = (0, 0);
+        let rows = std::mem::take(&mut self.rows);
+        self.text_bytes = 0;
         let arrays = self.columns.iter_mut().map(|(_, values)| values.finish()).collect();
-        RecordBatch::try_new(Arc::clone(schema), arrays)
+        // A batch without columns has rows, too.
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
     }
 }
 
@@ -284,6 +294,7 @@ fn push_value(column: Column, values: &mut ColumnValues, row: &RowSource<'_>, me
             _ => meta.gid,
         }),
         ColumnValues::Long(values) => values.append_value(match column {
+            Column::DirentIno => row.ino,
             Column::Allocated => meta.blocks.wrapping_mul(512),
             Column::Nlink => meta.nlink,
             Column::Ino => meta.ino,

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use pyo3::{IntoPyObjectExt, intern};
 
-use crate::stream::EntryBatch;
+use crate::batch::EntryBatch;
 
 /// The columns of a batch.
 struct InfoColumns<'a> {

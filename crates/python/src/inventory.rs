@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call;
-use crate::columns::parse_columns;
+use crate::columns::{Column, parse_columns};
 use crate::error::{of_inventory, of_query};
 use crate::inventory_entries::{entries, span};
 use crate::inventory_tables::{changes, rows};
@@ -57,7 +57,7 @@ impl Inventory {
 /// Opens an inventory.
 #[pyfunction]
 pub(crate) fn open_inventory(py: Python<'_>, path: Vec<u8>) -> PyResult<Inventory> {
-    let opened = py.detach(|| Inventory::read(as_path(&path)));
+    let opened = call::read(py, None, move |_| Inventory::read(as_path(&path)))?;
     opened.map_err(|error| of_inventory(py, &error))
 }
 
@@ -107,6 +107,9 @@ impl Inventory {
         below: Option<Vec<u8>>,
     ) -> PyResult<EntryStream> {
         let columns = parse_columns(&columns)?;
+        if columns.contains(&Column::DirentIno) {
+            return Err(PyValueError::new_err("d_ino is a column of walks: inventories have ino"));
+        }
         let predicate = conditions.map(Predicate::new).transpose()?.unwrap_or_default();
         let span = span(py, &self.inner, below)?;
         entries(py, Arc::clone(&self.inner), columns, predicate, span)
@@ -155,14 +158,15 @@ impl Inventory {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let (old, new) = (Arc::clone(&self.inner), Arc::clone(&new.inner));
         let options = DiffOptions { below, scratch: std::env::temp_dir() };
-        let found = call::run(py, None, move |_| growth(&Sides { old: &*old, new: &*new }, &options, count))?;
+        let found =
+            call::read(py, None, move |_| growth(&Sides { old: &*old, new: &*new }, &options, count))?;
         growth_rows(py, &found.map_err(|error| of_query(py, &error))?)
     }
 
     /// Compares all files with the hashes in the manifest.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         let inner = self.inner.clone();
-        let verified = call::run(py, None, move |_| inner.verify())?;
+        let verified = call::read(py, None, move |_| inner.verify())?;
         verified.map_err(|error| of_inventory(py, &error))
     }
 
@@ -182,14 +186,14 @@ impl Inventory {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
         let (inner, options) = (self.inner.clone(), ReportOptions { by, count, below, now });
-        let found = call::run(py, None, move |_| report(&inner, &options))?;
+        let found = call::read(py, None, move |_| report(&inner, &options))?;
         found.map_err(|error| of_query(py, &error))?.rows.iter().map(|row| row_of(py, row)).collect()
     }
 
     /// Returns the usage at and below a path: allocated and apparent bytes, and entries.
     fn du(&self, py: Python<'_>, below: Vec<u8>) -> PyResult<(u64, u64, u64)> {
         let inner = self.inner.clone();
-        let found = call::run(py, None, move |_| usage(&inner, &below))?;
+        let found = call::read(py, None, move |_| usage(&inner, &below))?;
         found.map_err(|error| of_query(py, &error))
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn stream(
 pub(crate) fn span(py: Python<'_>, inventory: &Arc<Inventory>, below: Option<Vec<u8>>) -> PyResult<Span> {
     let Some(below) = below else { return Ok(Span::ALL) };
     let inventory = Arc::clone(inventory);
-    let found = call::run(py, None, move |_| find(&inventory, &below))?;
+    let found = call::read(py, None, move |_| find(&inventory, &below))?;
     match found.map_err(|error| of_query(py, &error))? {
         UsageTarget::Directory(root) => Ok(root.span),
         UsageTarget::File(_) => Err(of_query(py, &QueryError::Absent)),
@@ -142,7 +142,8 @@ impl EntryVisitor<'_> {
         let path = &self.path[..];
         // The name of an operand is its whole path.
         let name_len = path.rsplit(|byte| *byte == b'/').next().map_or(path.len(), <[u8]>::len);
-        self.batch.push(&RowSource { path, name_len, depth: entry.depth, file_type, meta });
+        // An inventory has no numbers but those of inodes.
+        self.batch.push(&RowSource { path, name_len, depth: entry.depth, ino: 0, file_type, meta });
         if self.batch.rows() >= self.rows_max || self.batch.text_bytes() >= TEXT_BYTES_MAX {
             self.send();
             self.rows_max = (self.rows_max * 2).min(ROWS_MAX);
@@ -206,9 +207,8 @@ impl ReplayVisitor for EntryVisitor<'_> {
 /// Returns whether the values of `column` are made of the column `name` of the tables.
 fn is_made_of(column: Column, name: &str) -> bool {
     match column {
-        Column::Path | Column::PathRaw | Column::Name | Column::NameRaw | Column::Type | Column::Depth => {
-            false
-        }
+        Column::Path | Column::PathRaw | Column::Name | Column::NameRaw => false,
+        Column::Type | Column::Depth | Column::DirentIno => false,
         Column::Allocated => name == "blocks",
         Column::StMtime => matches!(name, "mtime" | "mtime_ns"),
         Column::StCtime => matches!(name, "ctime" | "ctime_ns"),

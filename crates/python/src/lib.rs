@@ -4,6 +4,7 @@
 //! lock. Does not own: walks, counts and inventories, which are the other crates', and the parts of
 //! the interface that need no native code, which are in Python.
 
+mod batch;
 mod call;
 mod cluster;
 mod columns;
@@ -19,6 +20,7 @@ mod problem;
 mod reader;
 mod scan;
 mod stream;
+mod values;
 mod visitor;
 
 use pyo3::prelude::*;
@@ -27,11 +29,11 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _fathomfs {
     #[pymodule_export]
-    use super::call::Progress;
+    use super::batch::EntryBatch;
     #[pymodule_export]
     use super::cluster::{ClusterScan, begin_cluster_scan, scan_unit};
     #[pymodule_export]
-    use super::du::{Usage, du};
+    use super::du::du;
     #[pymodule_export]
     use super::infos::infos;
     #[pymodule_export]
@@ -39,13 +41,11 @@ mod _fathomfs {
     #[pymodule_export]
     use super::list::list;
     #[pymodule_export]
-    use super::problem::Problem;
-    #[pymodule_export]
     use super::reader::DirectoryReader;
     #[pymodule_export]
     use super::scan::scan;
     #[pymodule_export]
-    use super::stream::{EntryBatch, EntryStream};
+    use super::stream::EntryStream;
 
     use super::*;
 

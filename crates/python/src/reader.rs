@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use fathom_io::{Errno, Fields, FileType, Follow, Names, sys};
-use pyo3::exceptions::{PyIndexError, PyOSError};
+use pyo3::exceptions::{PyIndexError, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 
+use crate::batch::EntryBatch;
 use crate::columns::{BatchBuilder, Column, RowSource, parse_columns, schema};
 use crate::du::path as c_path;
 use crate::error::words;
-use crate::stream::EntryBatch;
+use crate::stream::FORKED;
 
 /// Rows of a full batch.
 const ROWS_MAX: usize = 16 * 1024;
@@ -112,7 +113,7 @@ impl ListingFormat {
                 };
                 let file_type = meta.as_ref().map_or(name.file_type, fathom_io::Meta::file_type);
                 let (name_len, meta) = (full.len() - dir_len, meta.as_ref());
-                builder.push(&RowSource { path: &full, name_len, depth: 1, file_type, meta });
+                builder.push(&RowSource { path: &full, name_len, depth: 1, ino: name.ino, file_type, meta });
             }
             if builder.rows() > 0 {
                 batches.push(builder.finish(&self.schema).map_err(|_| failed(Errno::NOMEM))?);
@@ -168,6 +169,8 @@ pub(crate) struct DirectoryReader {
     shared: Arc<SharedReader>,
     threads: usize,
     has_threads: Mutex<bool>,
+    /// The process that the threads are in.
+    process: u32,
 }
 
 impl Drop for DirectoryReader {
@@ -184,7 +187,8 @@ impl DirectoryReader {
         let (stack, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(SharedReader { format: ListingFormat::new(&columns)?, stack, changed });
         let has_threads = Mutex::new(threads == Some(0));
-        let reader = Self { shared, threads: threads.unwrap_or(THREADS), has_threads };
+        let reader =
+            Self { shared, threads: threads.unwrap_or(THREADS), has_threads, process: std::process::id() };
         if threads.is_some() {
             reader.start_threads();
         }
@@ -203,6 +207,9 @@ impl DirectoryReader {
 
     /// Takes the topmost directory and returns its entries. Raises `OSError` if it cannot be read.
     fn pop(&self, py: Python<'_>) -> PyResult<Vec<EntryBatch>> {
+        if self.process != std::process::id() {
+            return Err(PyRuntimeError::new_err(FORKED));
+        }
         let listing = loop {
             let mut stack = self.shared.stack();
             match stack.slots.pop() {

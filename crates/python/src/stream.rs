@@ -1,30 +1,28 @@
 //! The stream of record batches of a list, for Python and for the Arrow C stream interface
 //! (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>).
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use arrow_array::cast::AsArray;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StructArray};
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyStopIteration, PyValueError};
+use fathom_io::threads::is_main_thread;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyStopIteration, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::PyCapsule;
 
+use crate::batch::{EntryBatch, names, schema_capsule};
 use crate::error::StreamError;
-use crate::problem::Problem;
 use crate::visitor::ListState;
 
 /// Time between two looks at signals.
 const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const FORKED: &str = "it was begun in another process, before a fork";
+const TAKEN: &str = "the entries were taken before";
 
 type WalkThread = JoinHandle<Result<(), StreamError>>;
 
@@ -34,6 +32,8 @@ struct BatchSource {
     receiver: Receiver<RecordBatch>,
     thread: Option<WalkThread>,
     state: Arc<ListState>,
+    /// The process that the walk is in: another one, forked from it, has none of its threads.
+    process: u32,
 }
 
 impl Drop for BatchSource {
@@ -44,6 +44,10 @@ impl Drop for BatchSource {
 }
 
 impl BatchSource {
+    fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     /// Returns the error of a walk that has ended.
     fn end(&mut self) -> Result<(), StreamError> {
         // A panic of a worker is an error of the walk; the thread itself has nothing that panics.
@@ -55,9 +59,20 @@ impl Iterator for BatchSource {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.receiver.recv() {
-            Ok(batch) => Some(Ok(batch)),
-            Err(_) => self.end().err().map(|error| Err(ArrowError::ExternalError(Box::new(error)))),
+        if self.is_forked() {
+            return Some(Err(ArrowError::ExternalError(FORKED.into())));
+        }
+        loop {
+            if let Err(error) = check_signals() {
+                return Some(Err(error));
+            }
+            match self.receiver.recv_timeout(LOOK) {
+                Ok(batch) => return Some(Ok(batch)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return self.end().err().map(|error| Err(ArrowError::ExternalError(Box::new(error))));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 }
@@ -68,11 +83,36 @@ impl RecordBatchReader for BatchSource {
     }
 }
 
+/// Runs the handlers of signals, if a reader of Arrow streams calls on the main thread: Python runs
+/// them in no other, where one that waits for the interpreter lock may be waited for.
+fn check_signals() -> Result<(), ArrowError> {
+    if !is_main_thread() {
+        return Ok(());
+    }
+    Python::attach(|py| {
+        let Err(error) = py.check_signals() else { return Ok(()) };
+        let message = format!("a signal ended the stream: {error}");
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            // The reader makes an exception of its own of the error. This one follows it.
+            let _ = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
+        }
+        Err(ArrowError::ExternalError(message.into()))
+    })
+}
+
+/// The place of the batches.
+enum SourcePlace {
+    Here(BatchSource),
+    /// A reader of Arrow streams has them.
+    Taken,
+    /// The stream was read to its end, or closed.
+    Ended,
+}
+
 /// A list, as batches of entries in the order in which they are found.
 #[pyclass(frozen, module = "fathomfs")]
 pub(crate) struct EntryStream {
-    /// `None` when the batches have been taken or the stream is closed.
-    source: Mutex<Option<BatchSource>>,
+    source: Mutex<SourcePlace>,
     state: Arc<ListState>,
     schema: SchemaRef,
 }
@@ -89,19 +129,30 @@ impl EntryStream {
             receiver,
             thread: Some(thread),
             state: Arc::clone(&state),
+            process: std::process::id(),
         };
-        Self { source: Mutex::new(Some(source)), state, schema }
+        Self { source: Mutex::new(SourcePlace::Here(source)), state, schema }
     }
 
-    fn take(&self) -> Option<BatchSource> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn place(&self) -> MutexGuard<'_, SourcePlace> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put_back(&self, source: BatchSource) {
-        let mut place = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have closed the stream meanwhile: it sets the flag before it locks.
-        if !self.state.stop.load(Ordering::Relaxed) {
-            *place = Some(source);
+    /// Returns the receiver of the batches, which any number of threads may have.
+    fn receiver(&self) -> PyResult<Receiver<RecordBatch>> {
+        match &*self.place() {
+            SourcePlace::Here(source) if source.is_forked() => Err(PyRuntimeError::new_err(FORKED)),
+            SourcePlace::Here(source) => Ok(source.receiver.clone()),
+            SourcePlace::Taken => Err(PyValueError::new_err(TAKEN)),
+            SourcePlace::Ended => Err(PyStopIteration::new_err(())),
+        }
+    }
+
+    /// Ends the stream after its last batch. Returns the error of the walk to one of its readers.
+    fn end(&self) -> Result<(), StreamError> {
+        match std::mem::replace(&mut *self.place(), SourcePlace::Ended) {
+            SourcePlace::Here(mut source) => source.end(),
+            SourcePlace::Taken | SourcePlace::Ended => Ok(()),
         }
     }
 }
@@ -111,13 +162,13 @@ impl EntryStream {
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+        names(&self.schema)
     }
 
     /// The first problems so far, by path.
     #[getter]
-    fn errors(&self) -> Vec<Problem> {
-        self.state.problems()
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.state.problems().iter().map(|problem| problem.value(py)).collect()
     }
 
     /// The number of all problems so far.
@@ -136,9 +187,14 @@ impl EntryStream {
 
     /// Ends the list early.
     fn close(&self, py: Python<'_>) {
+        // Threads that wait for a batch see the flag.
         self.state.stop.store(true, Ordering::Relaxed);
-        let source = self.take();
+        let source = std::mem::replace(&mut *self.place(), SourcePlace::Ended);
         py.detach(|| drop(source));
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<EntryStream: columns {}>", names(&self.schema).join(", "))
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -155,21 +211,17 @@ impl EntryStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<EntryBatch> {
-        let end = || PyStopIteration::new_err(());
-        let mut source = self.take().ok_or_else(end)?;
         loop {
-            let received = py.detach(|| source.receiver.recv_timeout(LOOK));
-            match received {
-                Ok(batch) => {
-                    self.put_back(source);
-                    return Ok(EntryBatch::new(batch));
-                }
+            // Another thread may have closed the stream meanwhile.
+            let receiver = self.receiver()?;
+            match py.detach(|| receiver.recv_timeout(LOOK)) {
+                Ok(batch) => return Ok(EntryBatch::new(batch)),
                 Err(RecvTimeoutError::Disconnected) => {
-                    let ended = py.detach(|| source.end());
+                    let ended = py.detach(|| self.end());
+                    let end = || PyStopIteration::new_err(());
                     return Err(ended.err().map_or_else(end, |error| error.raised(py)));
                 }
-                // The source is dropped with an error, which ends the walk.
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| self.close(py))?,
             }
         }
     }
@@ -193,88 +245,25 @@ impl EntryStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface lets a producer ignore the request.
         let _ = requested_schema;
-        let source = self.take().ok_or_else(|| PyValueError::new_err("the entries were taken before"))?;
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(source)), c"arrow_array_stream")
+        let mut place = self.place();
+        match std::mem::replace(&mut *place, SourcePlace::Taken) {
+            SourcePlace::Here(source) if !source.is_forked() => {
+                let stream = FFI_ArrowArrayStream::new(Box::new(source));
+                PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+            }
+            SourcePlace::Here(source) => {
+                *place = SourcePlace::Here(source);
+                Err(PyRuntimeError::new_err(FORKED))
+            }
+            other => {
+                *place = other;
+                Err(PyValueError::new_err(TAKEN))
+            }
+        }
     }
 
     /// The schema, for readers of Arrow schemas.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &DataType::Struct(self.schema.fields().clone()))
-    }
-}
-
-fn schema_capsule<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Bound<'py, PyCapsule>> {
-    let schema = FFI_ArrowSchema::try_from(data_type).map_err(|error| failed(&error))?;
-    PyCapsule::new_with_value(py, schema, c"arrow_schema")
-}
-
-fn failed(error: &ArrowError) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
-}
-
-/// Entries of a list.
-#[pyclass(frozen, module = "fathomfs")]
-pub(crate) struct EntryBatch {
-    batch: RecordBatch,
-}
-
-impl EntryBatch {
-    pub(crate) fn new(batch: RecordBatch) -> Self {
-        Self { batch }
-    }
-
-    /// Returns the rows.
-    pub(crate) fn batch(&self) -> &RecordBatch {
-        &self.batch
-    }
-
-    fn array(&self, name: &str) -> PyResult<&ArrayRef> {
-        self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
-    }
-}
-
-#[pymethods]
-impl EntryBatch {
-    fn __len__(&self) -> usize {
-        self.batch.num_rows()
-    }
-
-    #[getter]
-    fn num_rows(&self) -> usize {
-        self.batch.num_rows()
-    }
-
-    /// Returns the values of a column as a list.
-    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let array = self.array(name)?;
-        match array.data_type() {
-            DataType::Utf8 => PyList::new(py, array.as_string::<i32>().iter()),
-            DataType::Binary => PyList::new(py, array.as_binary::<i32>().iter()),
-            DataType::Int64 => PyList::new(py, array.as_primitive::<Int64Type>().iter()),
-            DataType::UInt32 => PyList::new(py, array.as_primitive::<UInt32Type>().iter()),
-            DataType::UInt64 => PyList::new(py, array.as_primitive::<UInt64Type>().iter()),
-            DataType::Float64 => PyList::new(py, array.as_primitive::<Float64Type>().iter()),
-            _ => PyList::new(py, array.as_primitive::<TimestampMicrosecondType>().iter()),
-        }
-    }
-
-    /// Returns the values of a column of bytes as `os.fsdecode` decodes them.
-    fn decoded<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let array = self.array(name)?.as_binary_opt::<i32>();
-        let values = array.ok_or_else(|| PyValueError::new_err(format!("column {name:?} has no bytes")))?;
-        PyList::new(py, values.iter().map(|value| value.map(OsStr::from_bytes)))
-    }
-
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        let _ = requested_schema;
-        let rows = StructArray::from(self.batch.clone());
-        let schema = schema_capsule(py, rows.data_type())?;
-        let array = FFI_ArrowArray::new(&rows.to_data());
-        Ok((schema, PyCapsule::new_with_value(py, array, c"arrow_array")?))
     }
 }

@@ -196,7 +196,10 @@ impl Visitor for ListVisitor {
             let (name, file_type) = (entry.name.name.to_bytes(), entry.file_type());
             path.truncate(dir_len);
             path.extend_from_slice(name);
-            self.push(local, &RowSource { path: &path, name_len: name.len(), depth, file_type, meta });
+            self.push(
+                local,
+                &RowSource { path: &path, name_len: name.len(), depth, ino: entry.name.ino, file_type, meta },
+            );
             if file_type == FileType::Directory && depth < self.selection.depth_max {
                 emit.descend(&entry);
             }
@@ -215,8 +218,8 @@ impl Visitor for ListVisitor {
     fn root_file(&self, local: &mut WorkerBatch, root: &Arc<Node>, meta: &Meta) {
         let path = root.name().to_bytes();
         let name_len = path.rsplit(|byte| *byte == b'/').next().map_or(path.len(), <[u8]>::len);
-        let (file_type, meta) = (meta.file_type(), Some(meta));
-        self.push(local, &RowSource { path, name_len, depth: 0, file_type, meta });
+        let (file_type, ino, meta) = (meta.file_type(), meta.ino, Some(meta));
+        self.push(local, &RowSource { path, name_len, depth: 0, ino, file_type, meta });
     }
 
     fn flush(&self, local: &mut WorkerBatch) {

@@ -20,8 +20,7 @@ from typing import Any
 from .. import Inventory
 from .. import open as open_inventory
 from .._errors import FathomError, InventoryError
-from .._options import check_counts, names
-from .._walk import StrOrBytesPath
+from .._options import StrOrBytesPath, check_callable, check_counts, encoded, encoded_or_none, names
 from . import _commit
 from ._coordinator import BUDGET_S, DEATHS_MAX
 from ._driver import ClusterProgress, Driver, Options
@@ -82,11 +81,11 @@ def scan(
     options.entries_expected = _expected(paths, since)
     if any(filesystem(path) in NETWORK for path in paths):
         options.ramp = Ramp(FIRST)
-    target = os.path.join(os.getcwdb(), os.fsencode(out))
-    earlier = None if since is None else os.fsencode(since)
+    target = os.path.join(os.getcwdb(), encoded(out=out))
+    earlier = encoded_or_none(since=since)
     is_new = not os.path.lexists(target + b".part")
     # Before anything is written: an engine that cannot be reached leaves nothing to resume.
-    engine = open_engine(executor, workers=workers, threads=threads, options={"sbatch": names(sbatch)})
+    engine = open_engine(executor, workers=workers, threads=threads, options={"sbatch": names(sbatch, "sbatch")})
     try:
         cluster = native().begin_cluster_scan(paths, target, one_file_system, earlier, resume, io)
     except BaseException:
@@ -164,7 +163,7 @@ def _absolute(roots: StrOrBytesPath | Iterable[StrOrBytesPath]) -> list[bytes]:
     """Makes operands absolute: workers have other working directories."""
     if isinstance(roots, (str, bytes, os.PathLike)):
         roots = [roots]
-    paths = [os.path.join(os.getcwdb(), os.fsencode(root)) for root in roots]
+    paths = [os.path.join(os.getcwdb(), encoded(roots=root)) for root in roots]
     # With a symbolic link before it, ".." is not what a normalized path says.
     return [path if b".." in path.split(b"/") else os.path.normpath(path) for path in paths]
 

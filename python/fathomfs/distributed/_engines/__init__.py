@@ -17,8 +17,8 @@ from .._worker import Outcome, Task
 class EngineError(FathomError):
     """The engine cannot go on. The records of finished units are kept."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(0, message)
+    def __new__(cls, message: str) -> EngineError:
+        return super().__new__(cls, 0, message)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self),)
