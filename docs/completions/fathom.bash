@@ -261,7 +261,7 @@ _fathom() {
             esac
             ;;
         bench)
-            options='--models= --lang= --threads= --depth= --batch= --backlog= --wait= --size= --block= --files= --direct --sync --read= --rate= --tree= --file= --cache= --blocks= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --time= --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
+            options='--models= --lang= --threads= --depth= --batch= --backlog= --wait= --size= --block= --files= --direct --sync --read= --rate= --tree= --file= --cache= --blocks= --time= --seed= --path= --prepare= --name= --output= --same-output --same-output= --ignore-failure --save --save= --quick --validate --csv --csv= --json --json= --html= --markdown --fail-above= --help --version'
             case $flag in
                 --models|--models=) compopt +o default 2>/dev/null; return ;;
                 --lang|--lang=) compopt +o default 2>/dev/null; return ;;
@@ -279,6 +279,7 @@ _fathom() {
                 --file|--file=) return ;;
                 --cache|--cache=) values='warm cold' ;;
                 --blocks|--blocks=) compopt +o default 2>/dev/null; return ;;
+                --time|--time=) compopt +o default 2>/dev/null; return ;;
                 --seed|--seed=) compopt +o default 2>/dev/null; return ;;
                 --path|--path=) return ;;
                 --prepare|--prepare=) compopt +o default 2>/dev/null; return ;;
@@ -286,7 +287,6 @@ _fathom() {
                 --output|--output=) values='pipe null' ;;
                 --same-output=) values='bytes lines' ;;
                 --save=) return ;;
-                --time|--time=) compopt +o default 2>/dev/null; return ;;
                 --csv=) return ;;
                 --json=) return ;;
                 --html|--html=) return ;;

@@ -82,6 +82,13 @@ fn device(dir: &Path) -> Vec<(String, String)> {
     ]
 }
 
+/// Returns the load of the last minute: the mean number of processes that run or wait for a
+/// processor or a disk (proc_loadavg(5)). `None` if it is unknown.
+#[must_use]
+pub fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,7 @@ struct Machine {
     samples_max: usize,
     /// Number of samples by cell and arm.
     samples: BTreeMap<(String, String), u32>,
+    load: f64,
 }
 
 impl Machine {
@@ -54,6 +55,7 @@ impl Machine {
             fails: |_| None,
             samples_max: usize::MAX,
             samples,
+            load: 0.1,
         }
     }
 
@@ -97,7 +99,7 @@ impl SampleSource for Machine {
 
     fn probe(&mut self) -> HostProbe {
         let nops = NopCosts { inline_us: 0.3, handed_over_us: 9.0, handed_over_deep_us: 2.0 };
-        HostProbe { cpus: 2, nops: Some(nops), writes_are_handed_over: Some(true) }
+        HostProbe { cpus: 2, nops: Some(nops), writes_are_handed_over: Some(true), load: Some(self.load) }
     }
 
     fn stays_warm(&self, cell: &Cell) -> Option<String> {
@@ -105,7 +107,14 @@ impl SampleSource for Machine {
         self.stays_warm.clone().filter(|_| cell.cache == CacheState::Cold && !is_file)
     }
 
-    fn measure(&mut self, cell: &Cell, arms: &[Arm], blocks: u32, _seed: u64) -> Result<RunOutcome, Error> {
+    fn measure(
+        &mut self,
+        cell: &Cell,
+        arms: &[Arm],
+        blocks: u32,
+        _seed: u64,
+        end: Option<Instant>,
+    ) -> Result<RunOutcome, Error> {
         let mut outcome =
             RunOutcome { rows: Vec::new(), unavailable: Vec::new(), blocks, end: runner::RunEnd::Complete };
         if let Some(error) = (self.fails)(cell) {
@@ -116,7 +125,7 @@ impl SampleSource for Machine {
             let again = format!("{} (again)", arms[0].name);
             let named = arms.iter().map(|arm| (arm, arm.name.clone())).chain([(&arms[0], again)]);
             for (arm, name) in named {
-                if self.samples() as usize >= self.samples_max {
+                if self.samples() as usize >= self.samples_max || end.is_some_and(|end| self.now >= end) {
                     outcome.end = runner::RunEnd::Interrupted;
                     return Ok(outcome);
                 }
@@ -154,14 +163,28 @@ fn usual(cell: &Cell, arm: &Arm) -> f64 {
 
 fn advise_on(machine: &mut Machine) -> (Advice, AdviceEnd) {
     advise(
-        &AdviceOptions { seed: 3, scale: 1.0, time: Duration::ZERO, time_max: TIME_MAX },
+        &AdviceOptions {
+            seed: 3,
+            scale: 1.0,
+            time: Duration::ZERO,
+            time_max: TIME_MAX,
+            limit: Duration::MAX,
+            may_answer_none: false,
+        },
         Run::default(),
         machine,
     )
 }
 
 fn unseen() -> AdviceOptions {
-    AdviceOptions { seed: 77, scale: 1.0, time: Duration::ZERO, time_max: TIME_MAX }
+    AdviceOptions {
+        seed: 77,
+        scale: 1.0,
+        time: Duration::ZERO,
+        time_max: TIME_MAX,
+        limit: Duration::MAX,
+        may_answer_none: false,
+    }
 }
 
 fn method(advice: &Advice, workload: &str, cache: &str) -> String {
@@ -214,7 +237,14 @@ fn what_a_prediction_rules_out_is_not_measured() {
 #[test]
 fn more_time_is_used_for_more_blocks_and_never_without_end() {
     let mut machine = Machine::new(usual);
-    let ask = AdviceOptions { seed: 3, scale: 1.0, time: Duration::from_secs(3600), time_max: TIME_MAX };
+    let ask = AdviceOptions {
+        seed: 3,
+        scale: 1.0,
+        time: Duration::from_secs(3600),
+        time_max: TIME_MAX,
+        limit: Duration::MAX,
+        may_answer_none: false,
+    };
     let (advice, _) = advise(&ask, Run::default(), &mut machine);
     let most = machine.samples.values().max();
     // The baseline runs twice in each block: 3 blocks for its cost, and 15 for the decision.
@@ -267,20 +297,63 @@ fn cells_that_cannot_be_measured_are_listed() {
 fn the_most_valuable_questions_are_answered_first() {
     let mut machine = Machine::new(usual);
     machine.sample_takes = Duration::from_secs(1);
-    let ask = AdviceOptions { seed: 3, scale: 1.0, time: Duration::ZERO, time_max: Duration::from_secs(180) };
+    let ask = AdviceOptions {
+        seed: 3,
+        scale: 1.0,
+        time: Duration::ZERO,
+        time_max: Duration::from_secs(180),
+        limit: Duration::MAX,
+        may_answer_none: false,
+    };
     let (advice, end) = advise(&ask, Run::default(), &mut machine);
     assert!(matches!(end, AdviceEnd::Complete));
     let answered: Vec<String> = advice.verdicts.iter().map(Verdict::title).collect();
     assert_eq!(answered[0], "stat, cold");
-    assert!(
-        advice.verdicts.len() < CELLS && advice.commands[0].starts_with("du, list, scan: "),
-        "{answered:?}"
-    );
+    assert!(advice.verdicts.len() < CELLS, "{answered:?}");
     assert_eq!(advice.left_out.len(), CELLS - advice.verdicts.len());
     assert!(advice.left_out.iter().all(|left| left.reason == "no time was left for it"));
     // Even a run without time answers one.
     machine.sample_takes = Duration::from_secs(1000);
     assert_eq!(advise(&ask, Run::default(), &mut machine).0.verdicts.len(), 1);
+}
+
+/// Once, the first line was about du, list and scan, from 1 of 15 answers, and said nothing of the
+/// load.
+#[test]
+fn a_machine_in_use_is_said_first_and_half_an_answer_is_none() {
+    let mut machine = Machine::new(usual);
+    (machine.sample_takes, machine.load) = (Duration::from_secs(1), 22.3);
+    let [ask, unlimited] = [250, 100_000].map(|seconds| AdviceOptions {
+        seed: 3,
+        scale: 1.0,
+        time: Duration::ZERO,
+        time_max: TIME_MAX,
+        limit: Duration::from_secs(seconds),
+        may_answer_none: true,
+    });
+    let begun = machine.now;
+    let (advice, end) = advise(&ask, Run::default(), &mut machine);
+    assert!(matches!(end, AdviceEnd::Complete), "{end:?}");
+    assert!(machine.now - begun <= Duration::from_secs(251), "no sample begins after the limit");
+    let (answered, left_out) = (advice.verdicts.len(), advice.left_out.len());
+    assert!((1..CELLS).contains(&answered) && answered + left_out == CELLS, "{answered} {left_out}");
+    let text = fathom_bench::advise::text(&advice);
+    let first =
+        format!("The machine is in use (load 22.3 on 2 CPUs): {left_out} of 15 questions have no answer.\n");
+    assert!(text.starts_with(&first), "{text}");
+    let is_open = |workload: &str| advice.left_out.iter().any(|left| left.cell.starts_with(workload));
+    assert_eq!(advice.commands.iter().any(|line| line.starts_with("du, ")), !is_open("stat "));
+    let none = AdviceOptions { limit: Duration::from_secs(1), ..ask.clone() };
+    assert_eq!(advise(&none, Run::default(), &mut machine).0.verdicts.len(), 0);
+    let one = AdviceOptions { may_answer_none: false, ..none };
+    assert_eq!(advise(&one, Run::default(), &mut machine).0.verdicts.len(), 1);
+    // Numbers that are all noise are no answer either.
+    let mut machine = Machine::new(usual);
+    machine.noise = 0.9;
+    let advice = advise(&unlimited, Run::default(), &mut machine).0;
+    let noisy = advice.left_out.iter().filter(|left| left.reason.contains("differ from themselves")).count();
+    assert!(noisy > 0 && advice.verdicts.len() == CELLS - noisy, "{:?}", advice.left_out);
+    assert!(!fathom_bench::advise::text(&advice).contains("in use"));
 }
 
 /// A cold question on a slow device took the time of all others: 6 of 15 were answered.
@@ -295,6 +368,8 @@ fn a_slow_device_gets_fewer_operations_so_that_all_questions_are_answered() {
         scale: 1.0,
         time: Duration::from_secs(120),
         time_max: Duration::from_secs(165),
+        limit: Duration::MAX,
+        may_answer_none: false,
     };
     let mut machine = Machine::new(slow);
     (machine.is_sized, machine.sample_takes) = (true, Duration::from_millis(20));

@@ -12,7 +12,7 @@ use super::verdict::{Candidate, Verdict, sentence, verdict};
 use super::{Advice, SkippedCell, sensitivity};
 use crate::Workload;
 use crate::arms::Arm;
-use crate::fixture::Cell;
+use crate::fixture::{CacheState, Cell};
 use crate::report::CellFinding;
 use crate::stats::median;
 use crate::summary::{self, summarise};
@@ -57,6 +57,10 @@ pub struct AdviceOptions {
     pub time: Duration,
     /// The time after which no further cell is measured, except the first.
     pub time_max: Duration,
+    /// The time after which no further sample begins: a question that was begun has no answer.
+    pub limit: Duration,
+    /// Whether the limit also holds before the first question is answered.
+    pub may_answer_none: bool,
 }
 
 /// The way in which an advice run ended.
@@ -75,10 +79,16 @@ pub enum AdviceEnd {
 pub fn advise(options: &AdviceOptions, run: Run, source: &mut dyn SampleSource) -> (Advice, AdviceEnd) {
     let started = source.now();
     let advice = Advice { run, ..Advice::default() };
-    let mut advisor = Advisor { options, source, started, advice };
+    let mut advisor = Advisor { options, source, started, advice, skipped: Vec::new() };
     let end = advisor.run().err().unwrap_or(AdviceEnd::Complete);
+    if matches!(end, AdviceEnd::Complete) {
+        advisor.skip_unmeasured();
+    }
     (advisor.finish(), end)
 }
+
+/// A noise floor above this says nothing: an arm may be twice as fast, or half.
+const NOISE_MAX: f64 = 1.0;
 
 const NO_TIME_LEFT: &str = "no time was left for it";
 
@@ -91,11 +101,14 @@ struct Advisor<'a> {
     source: &'a mut dyn SampleSource,
     started: Instant,
     advice: Advice,
+    /// Workload and cache state of the cells that are left out.
+    skipped: Vec<(Workload, CacheState)>,
 }
 
 impl Advisor<'_> {
     fn run(&mut self) -> Result<(), AdviceEnd> {
         let probe = self.source.probe();
+        self.advice.load = probe.load;
         self.advice.constants = CostConstants {
             cpus: u32::try_from(probe.cpus).unwrap_or(u32::MAX),
             nops: probe.nops,
@@ -110,7 +123,7 @@ impl Advisor<'_> {
         let mut shares = DeviceShares::default();
         for (at, cell) in cells.iter().enumerate() {
             if let Some(reason) = self.source.stays_warm(cell) {
-                self.skip(cell, reason);
+                self.advice.left_out.push(SkippedCell { cell: cell.label(), reason });
             } else if is_begun && self.is_out_of_time() {
                 // The first cell that can be measured is decided in any case.
                 self.skip(cell, NO_TIME_LEFT.to_owned());
@@ -182,7 +195,10 @@ impl Advisor<'_> {
         before: u32,
     ) -> Result<Vec<Row>, AdviceEnd> {
         let seed = self.options.seed.wrapping_add(before.into());
-        let mut outcome = self.source.measure(cell, arms, blocks, seed).map_err(AdviceEnd::Failed)?;
+        let is_limited = self.options.may_answer_none || !self.advice.verdicts.is_empty();
+        let end = self.started.checked_add(self.options.limit).filter(|_| is_limited);
+        let measured = self.source.measure(cell, arms, blocks, seed, end);
+        let mut outcome = measured.map_err(AdviceEnd::Failed)?;
         outcome.rows.iter_mut().for_each(|row| row.block += before);
         for unavailable in outcome.unavailable {
             if !self.advice.run.unavailable.contains(&unavailable) {
@@ -192,6 +208,10 @@ impl Advisor<'_> {
         self.advice.run.rows.extend(outcome.rows.iter().cloned());
         match outcome.end {
             runner::RunEnd::Complete => Ok(outcome.rows),
+            // The time is over: what was answered before is all there is.
+            runner::RunEnd::Interrupted if end.is_some_and(|end| self.source.now() >= end) => {
+                Err(AdviceEnd::Complete)
+            }
             runner::RunEnd::Interrupted => Err(AdviceEnd::Interrupted),
             runner::RunEnd::Failed(error) if matches!(error.op(), Op::Verify | Op::Prepare) => {
                 Err(AdviceEnd::Failed(error))
@@ -203,8 +223,31 @@ impl Advisor<'_> {
         }
     }
 
+    /// Records that a question has no answer, and why.
     fn skip(&mut self, cell: &Cell, reason: String) {
+        self.skipped.push((cell.workload, cell.cache));
         self.advice.left_out.push(SkippedCell { cell: cell.label(), reason });
+    }
+
+    /// Records the questions for which the time was over.
+    fn skip_unmeasured(&mut self) {
+        for cell in self.open_questions() {
+            if !self.skipped.contains(&(cell.workload, cell.cache)) {
+                self.skip(&cell, NO_TIME_LEFT.to_owned());
+            }
+        }
+    }
+
+    /// Returns the cells that could be measured here and have no answer.
+    fn open_questions(&self) -> Vec<Cell> {
+        let mut cells = advice_cells(self.options.seed, self.options.scale);
+        let is_answered = |cell: &Cell| {
+            let is_it =
+                |one: &Verdict| one.workload == cell.workload.name() && one.cache == cell.cache.name();
+            self.advice.verdicts.iter().any(is_it)
+        };
+        cells.retain(|cell| !is_answered(cell) && self.source.stays_warm(cell).is_none());
+        cells
     }
 
     fn summaries(&self, cell: &Cell, rows: &[Row]) -> summary::CellSummary {
@@ -269,10 +312,17 @@ impl Advisor<'_> {
         let candidates =
             arms.iter().zip(predictions).map(|(arm, us)| candidate(arm, us, &summaries.arms)).collect();
         let found = verdict(&summaries.arms, summaries.noise.as_ref(), candidates);
+        let noisy = summaries.noise.as_ref().filter(|noise| noise.floor > NOISE_MAX);
+        if let Some(noise) = noisy {
+            let per_cent = (noise.floor * 100.0).round();
+            self.skip(cell, format!("blocking calls differ from themselves by up to {per_cent} %"));
+        }
+        let is_noisy = noisy.is_some();
         self.advice.run.arms.extend(summaries.arms);
         self.advice.run.noise.extend(summaries.noise);
         let warnings = summaries.warnings.into_iter().map(|warning| format!("{}: {warning}", cell.label()));
         self.advice.run.notes.extend(warnings);
+        let found = found.filter(|_| !is_noisy);
         Ok(found.map(|found| Verdict { workload: cell.workload.name().to_owned(), ..found }))
     }
 
@@ -314,9 +364,11 @@ impl Advisor<'_> {
     }
 
     fn finish(self) -> Advice {
+        let open: Vec<Workload> = self.open_questions().iter().map(|cell| cell.workload).collect();
         let mut advice = self.advice;
         advice.sentence = sentence(&advice.verdicts);
-        advice.commands = command_lines(&advice.verdicts);
+        advice.commands = command_lines(&advice.verdicts, &open);
+        advice.open_questions = open.len();
         advice.sensitivity = sensitivity::sensitivity(&advice.constants, &advice.verdicts);
         advice.walk_in_flight = sensitivity::walk_in_flight(&advice.constants, &advice.verdicts);
         advice

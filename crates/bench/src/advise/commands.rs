@@ -3,6 +3,7 @@
 use fathom_io::Model;
 
 use super::verdict::{Verdict, words};
+use crate::Workload;
 
 /// The name of each line and the workloads that it is about, the deciding one first.
 const LINES: [(&str, &[&str]); 8] = [
@@ -17,9 +18,12 @@ const LINES: [(&str, &[&str]); 8] = [
 ];
 
 /// Returns the lines for `verdicts`, as in `du, list, scan: 8 threads cold, blocking calls warm`. A
-/// line without a verdict is absent.
-pub(super) fn command_lines(verdicts: &[Verdict]) -> Vec<String> {
-    LINES.iter().filter_map(|(name, workloads)| line(name, workloads, verdicts)).collect()
+/// line without a verdict is absent, and so is one whose deciding workload has a question without
+/// an answer: the other half may be the opposite.
+pub(super) fn command_lines(verdicts: &[Verdict], unanswered: &[Workload]) -> Vec<String> {
+    let is_open = |workloads: &[&str]| unanswered.iter().any(|open| open.name() == workloads[0]);
+    let known = LINES.iter().filter(|(_, workloads)| !is_open(workloads));
+    known.filter_map(|(name, workloads)| line(name, workloads, verdicts)).collect()
 }
 
 fn line(name: &str, workloads: &[&str], verdicts: &[Verdict]) -> Option<String> {
@@ -69,7 +73,7 @@ mod tests {
             of("append-sync", "none", "sync", 1, true),
         ];
         assert_eq!(
-            command_lines(&verdicts),
+            command_lines(&verdicts, &[Workload::Walk]),
             [
                 "du, list, scan: 8 threads cold, blocking calls warm",
                 "serve: sendfile",
@@ -77,6 +81,7 @@ mod tests {
                 "a log: blocking calls",
             ]
         );
-        assert_eq!(command_lines(&[]), [] as [&str; 0]);
+        assert_eq!(command_lines(&verdicts, &[Workload::Stat]).len(), 3, "not from walks alone");
+        assert_eq!(command_lines(&[], &[]), [] as [&str; 0]);
     }
 }

@@ -49,6 +49,12 @@ pub struct Advice {
     pub walk_in_flight: Option<u32>,
     /// The measurements from which the predictions derive.
     pub constants: CostConstants,
+    /// The load of the machine at the start; `None` if unknown.
+    #[serde(default)]
+    pub load: Option<f64>,
+    /// The number of cells that could be measured here and have no answer.
+    #[serde(default)]
+    pub open_questions: usize,
     /// Cells that were not measured, with reasons.
     pub left_out: Vec<SkippedCell>,
     /// The regret of the advice on cells that it was not derived from; `None` if that was not

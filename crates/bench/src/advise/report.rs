@@ -54,11 +54,22 @@ pub fn page(advice: &Advice) -> String {
 /// Returns the lines that come first.
 fn lead(advice: &Advice) -> Vec<String> {
     let matters = advice.verdicts.iter().any(|verdict| verdict.matters || verdict.ratio.is_some());
-    if matters && !advice.commands.is_empty() {
+    let lines = if matters && !advice.commands.is_empty() {
         advice.commands.clone()
     } else {
         vec![advice.sentence.clone()]
-    }
+    };
+    in_use(advice).into_iter().chain(lines).collect()
+}
+
+/// Returns a line about the use of the machine by others, which is in the way of answers.
+fn in_use(advice: &Advice) -> Option<String> {
+    let cpus = advice.constants.cpus;
+    let load = advice.load.filter(|load| *load > f64::from(cpus))?;
+    let (open, all) = (advice.open_questions, advice.open_questions + advice.verdicts.len());
+    Some(format!(
+        "The machine is in use (load {load:.1} on {cpus} CPUs): {open} of {all} questions have no answer."
+    ))
 }
 
 fn again(advice: &Advice) -> String {

@@ -10,8 +10,8 @@ use super::cells::advice_cells;
 use super::costs::NopCosts;
 use crate::arms::Arm;
 use crate::fixture::{self, Cell, Fixture};
-use crate::runner::{self, RunObserver, RunOutcome, RunPlan};
-use crate::{Error, ProcessExecutor, Programs};
+use crate::runner::{self, Progress, RunObserver, RunOutcome, RunPlan};
+use crate::{Error, ProcessExecutor, Programs, machine};
 
 /// Number of no-ops in a measurement.
 const NOPS: usize = 20_000;
@@ -25,6 +25,9 @@ pub struct HostProbe {
     pub nops: Option<NopCosts>,
     /// Whether io_uring punts every buffered write to a kernel worker; `None` if unknown.
     pub writes_are_handed_over: Option<bool>,
+    /// The mean number of processes that run or wait for a processor or a disk, over the last
+    /// minute; `None` if unknown.
+    pub load: Option<f64>,
 }
 
 /// Executes the samples of an advice run.
@@ -42,11 +45,19 @@ pub trait SampleSource {
     }
 
     /// Executes `arms` in `cell` in `blocks` blocks, the first arm twice in each block. `seed`
-    /// determines the order.
+    /// determines the order. No sample begins after `end`, if there is one: then the outcome is
+    /// interrupted.
     ///
     /// # Errors
     /// If the files cannot be created.
-    fn measure(&mut self, cell: &Cell, arms: &[Arm], blocks: u32, seed: u64) -> Result<RunOutcome, Error>;
+    fn measure(
+        &mut self,
+        cell: &Cell,
+        arms: &[Arm],
+        blocks: u32,
+        seed: u64,
+        end: Option<Instant>,
+    ) -> Result<RunOutcome, Error>;
 }
 
 /// Observes an advice run.
@@ -98,6 +109,7 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
             cpus: fathom_io::sys::cpus_allowed(),
             nops: measure_nops(),
             writes_are_handed_over: writes_are_handed_over(&self.dir),
+            load: machine::load(),
         }
     }
 
@@ -105,7 +117,14 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
         cell.stays_warm(&self.dir)
     }
 
-    fn measure(&mut self, cell: &Cell, arms: &[Arm], blocks: u32, seed: u64) -> Result<RunOutcome, Error> {
+    fn measure(
+        &mut self,
+        cell: &Cell,
+        arms: &[Arm],
+        blocks: u32,
+        seed: u64,
+        end: Option<Instant>,
+    ) -> Result<RunOutcome, Error> {
         self.observer.cell(&cell.label());
         if !self.fixture.as_mut().is_some_and(|fixture| fixture.switch_to(cell)) {
             // Remove the files of the previous cell first: the disk may not have space for both.
@@ -117,7 +136,24 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
         };
         let names = arms.iter().map(Arm::full_name).collect();
         let plan = RunPlan { arms: names, baseline: arms[0].full_name(), blocks, seed };
-        Ok(runner::run(&plan, &mut ProcessExecutor::new(fixture, arms, self.programs), &mut self.observer))
+        let mut observer = Limited { observer: &mut self.observer, end };
+        Ok(runner::run(&plan, &mut ProcessExecutor::new(fixture, arms, self.programs), &mut observer))
+    }
+}
+
+/// An observer that also stops a run at a time.
+struct Limited<'a, L> {
+    observer: &'a mut L,
+    end: Option<Instant>,
+}
+
+impl<L: RunObserver> RunObserver for Limited<'_, L> {
+    fn next(&mut self, progress: &Progress<'_>) {
+        self.observer.next(progress);
+    }
+
+    fn stop(&mut self) -> bool {
+        self.observer.stop() || self.end.is_some_and(|end| Instant::now() >= end)
     }
 }
 

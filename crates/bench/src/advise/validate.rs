@@ -183,7 +183,8 @@ impl Trial<'_> {
         reference: &ArmName,
     ) -> Result<Vec<ArmSummary>, AdviceEnd> {
         let seed = self.cell.seed.wrapping_add(before.into());
-        let outcome = self.source.measure(self.cell, arms, self.blocks, seed).map_err(AdviceEnd::Failed)?;
+        let outcome =
+            self.source.measure(self.cell, arms, self.blocks, seed, None).map_err(AdviceEnd::Failed)?;
         match outcome.end {
             runner::RunEnd::Complete => {}
             runner::RunEnd::Interrupted => return Err(AdviceEnd::Interrupted),

@@ -56,11 +56,23 @@ struct SchemaHeader {
     schema: u32,
 }
 
+/// The run that an advice of `fathom bench advise` has.
+#[derive(Deserialize)]
+struct SavedAdvice<T> {
+    run: T,
+}
+
 fn parse(text: &[u8]) -> Result<Run, String> {
     let malformed = |error: serde_json::Error| format!("not a run saved by fathom bench: {error}");
-    let SchemaHeader { schema } = serde_json::from_slice(text).map_err(malformed)?;
+    let advice = serde_json::from_slice::<SavedAdvice<SchemaHeader>>(text);
+    let is_advice = advice.is_ok();
+    let header = advice.map(|advice| advice.run).or_else(|_| serde_json::from_slice(text));
+    let SchemaHeader { schema } = header.map_err(malformed)?;
     if schema != SCHEMA {
         return Err(format!("its format has version {schema}, and only version {SCHEMA} is known here"));
+    }
+    if is_advice {
+        return serde_json::from_slice(text).map(|SavedAdvice { run }| run).map_err(malformed);
     }
     serde_json::from_slice(text).map_err(malformed)
 }
@@ -75,6 +87,15 @@ mod tests {
     fn another_version_is_reported_before_other_errors() {
         let found = parse(br#"{"schema": 2, "everything": "different"}"#);
         assert_eq!(found, Err("its format has version 2, and only version 1 is known here".into()));
+        let found = parse(br#"{"sentence": "x", "run": {"schema": 2}}"#);
+        assert_eq!(found, Err("its format has version 2, and only version 1 is known here".into()));
+    }
+
+    #[test]
+    fn the_run_of_an_advice_is_read() {
+        let run = Run { schema: SCHEMA, program: "fathom".to_owned(), ..Run::default() };
+        let advice = crate::advise::Advice { run: run.clone(), ..Default::default() };
+        assert_eq!(parse(&serde_json::to_vec(&advice).unwrap()), Ok(run));
     }
 
     #[test]

@@ -32,6 +32,8 @@ struct TreeTotals {
 struct TreeCounter {
     count: Arc<TreeTotals>,
     stats: bool,
+    /// Whether what cannot be read below the root is left out: the tree is the user's own.
+    skips: bool,
 }
 
 /// Entries and bytes that a worker has not added to the totals yet.
@@ -74,7 +76,10 @@ impl Visitor for TreeCounter {
     }
 
     fn failed(&self, _: &mut LocalTotals, failure: fathom_walk::Failure<'_>) {
-        self.fail(failure.errno);
+        let is_root = failure.node.parent().is_none() && failure.name.is_none();
+        if is_root || !self.skips {
+            self.fail(failure.errno);
+        }
     }
 
     fn root_file(&self, _: &mut LocalTotals, _: &Arc<Node>, _: &Meta) {
@@ -124,7 +129,10 @@ fn gather(spec: &SampleSpec, stats: bool, counter: &TreeCounter) -> Result<Summa
         let item = match item {
             Ok(item) => item,
             Err(failed) => {
-                counter.fail(failed.errno);
+                let is_root = failed.path.depth() == 0;
+                if is_root || !counter.skips {
+                    counter.fail(failed.errno);
+                }
                 continue;
             }
         };
@@ -144,7 +152,7 @@ pub(super) fn walk(spec: &SampleSpec) -> Result<Measurement, SampleError> {
     let root = std::ffi::CString::new(spec.path.as_os_str().as_bytes());
     let root = root.map_err(|error| SampleError::io("walk", &spec.path, error.into()))?;
     let found = Arc::new(TreeTotals::default());
-    let counter = TreeCounter { count: found.clone(), stats };
+    let counter = TreeCounter { count: found.clone(), stats, skips: !spec.has_pattern };
     let (before, start) = (usage(), Instant::now());
     let summary = if spec.backlog > 0 {
         gather(spec, stats, &counter)

@@ -10,7 +10,8 @@ use fathom_bench::advise::{
 };
 use fathom_bench::fixture::{Capacity, Demand};
 use fathom_bench::profile::{Filesystem, HostConditions, Profile};
-use fathom_bench::{Programs, report};
+use fathom_bench::{Programs, machine, report};
+use fathom_io::sys::cpus_allowed;
 
 use super::args::{AdviseArgs, ReportTarget};
 use super::run::{BenchMeter, error_text, new_run};
@@ -26,8 +27,10 @@ use crate::shared::start;
 const TIME: Duration = Duration::from_secs(120);
 /// The time after which no further question is begun.
 const TIME_MAX: Duration = Duration::from_secs(165);
+/// The time after which no further sample begins.
+const LIMIT: Duration = Duration::from_secs(175);
 /// The same with `--quick`.
-const TIME_MAX_QUICK: Duration = Duration::from_secs(45);
+const LIMIT_QUICK: Duration = Duration::from_secs(27);
 /// The fraction of the work, and of the time for it, with `--quick`.
 const QUICK: f64 = 0.1;
 /// Disk space of the largest workload, with its copy.
@@ -64,19 +67,35 @@ struct AdviceBudget {
     scale: f64,
     time: Duration,
     time_max: Duration,
+    limit: Duration,
+    may_answer_none: bool,
 }
 
 impl AdviceBudget {
     fn of(args: &AdviseArgs) -> Self {
+        // Where others use the machine, trees are small: they take a part of the time to make.
+        let is_in_use = machine::load().is_some_and(|load| load > cpus_allowed() as f64);
+        let most = if is_in_use { QUICK } else { 1.0 };
+        let usual =
+            Self { scale: most, time: TIME, time_max: TIME_MAX, limit: LIMIT, may_answer_none: false };
         match args.time {
-            None if args.quick => Self { scale: QUICK, time: TIME.mul_f64(QUICK), time_max: TIME_MAX_QUICK },
-            None => Self { scale: 1.0, time: TIME, time_max: TIME_MAX },
-            Some(within) => {
-                // A question that was begun is answered: a part of the time is left for it.
-                let scale = (within.as_secs_f64() / TIME_MAX.as_secs_f64()).clamp(QUICK, 1.0);
-                Self { scale, time: within.mul_f64(0.7), time_max: within.mul_f64(0.8) }
+            limit if args.quick => {
+                let limit = limit.unwrap_or(LIMIT_QUICK);
+                let (time, time_max) = (TIME.mul_f64(QUICK), limit.mul_f64(0.9));
+                Self { scale: QUICK, time, time_max, limit, may_answer_none: true }
             }
+            Some(limit) => {
+                // A question that was begun is to be answered: a part of the time is left for it.
+                let scale = (limit.as_secs_f64() / TIME_MAX.as_secs_f64()).clamp(QUICK, most);
+                Self { scale, time: limit.mul_f64(0.7), time_max: limit.mul_f64(0.8), limit, ..usual }
+            }
+            None => usual,
         }
+    }
+
+    fn options(&self, seed: u64) -> AdviceOptions {
+        let Self { scale, time, time_max, limit, may_answer_none } = *self;
+        AdviceOptions { seed, scale, time, time_max, limit, may_answer_none }
     }
 }
 
@@ -106,13 +125,11 @@ fn measure_and_save<L: AdviceObserver>(
     let path = args.path.canonicalize().unwrap_or_else(|_| args.path.clone());
     run.machine.insert(0, ("path".to_owned(), path.display().to_string()));
     let seed = run.seed;
-    let AdviceBudget { scale, time, time_max } = AdviceBudget::of(args);
+    let budget = AdviceBudget::of(args);
+    let AdviceBudget { scale, limit, .. } = budget;
     if std::io::stderr().is_terminal() {
-        let (most, disk) = (format_seconds(time_max.as_secs_f64()), room(scale) >> 20);
-        print_error(
-            NAME,
-            format!("no further question after {most}; up to {disk} MiB on the disk").as_bytes(),
-        );
+        let (most, disk) = (format_seconds(limit.as_secs_f64()), room(scale) >> 20);
+        print_error(NAME, format!("at most {most}; writes up to {disk} MiB at a time").as_bytes());
     }
     if site.drops_caches() {
         print_error(
@@ -120,12 +137,13 @@ fn measure_and_save<L: AdviceObserver>(
             b"the caches of the whole machine are dropped before each cold sample of many files",
         );
     }
-    let (mut advice, end) = advise::advise(&AdviceOptions { seed, scale, time, time_max }, run, site);
+    let (mut advice, end) = advise::advise(&budget.options(seed), run, site);
     let complete = matches!(end, AdviceEnd::Complete) && !advice.verdicts.is_empty();
     let saved = update.filter(|_| complete).map_or(0, |update| update.save(&advice));
     match args.validate.filter(|_| complete) {
         Some(blocks) => {
-            let unseen = AdviceOptions { seed: seed.wrapping_add(UNSEEN), scale, time, time_max };
+            // The validation has its own time.
+            let unseen = AdviceOptions { limit: Duration::MAX, ..budget.options(seed.wrapping_add(UNSEEN)) };
             let (validation, end) = validate(&advice.verdicts, &unseen, blocks, site);
             advice.validation = Some(validation);
             (advice, saved, end)

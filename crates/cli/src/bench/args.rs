@@ -88,6 +88,8 @@ pub(crate) struct BenchArgs {
     pub(crate) langs: Vec<String>,
     pub(crate) numbers: ArmNumbers,
     pub(crate) size: u64,
+    /// Whether the size was given.
+    pub(crate) has_size: bool,
     pub(crate) block: usize,
     pub(crate) files: u64,
     pub(crate) direct: bool,
@@ -99,6 +101,8 @@ pub(crate) struct BenchArgs {
     /// In the order in which they are run.
     pub(crate) caches: Vec<CacheState>,
     pub(crate) blocks: u32,
+    /// The time within which to answer.
+    pub(crate) time: Option<Duration>,
     pub(crate) seed: Option<u64>,
     pub(crate) path: PathBuf,
     /// A file or a tree of the user's own, which is only read. Then `path` is the same.
@@ -319,7 +323,6 @@ impl BenchParser {
         vec![
             (self.validate, "--validate"),
             (self.quick, "--quick"),
-            (self.time.is_some(), "--time"),
             (self.save.is_some(), "--save"),
             (self.path.is_some(), "--path"),
             (self.fail_above.is_some(), "--fail-above"),
@@ -352,9 +355,6 @@ impl BenchParser {
             (self.targets.markdown, "--markdown"),
         ];
         self.refuse(&[self.of_one_workload(), of_a_run].concat(), "advise, which asks about all workloads")?;
-        if self.quick && self.time.is_some() {
-            return Err(b"--quick and --time are two ways of asking for less: one of them".to_vec());
-        }
         self.targets.check()?;
         Ok(AdviseArgs {
             path: place.or(self.path).unwrap_or_else(|| PathBuf::from(".")),
@@ -370,8 +370,8 @@ impl BenchParser {
     }
 
     fn bench(self, deed: Workload) -> Result<BenchArgs, Vec<u8>> {
-        if self.validate || self.quick || self.time.is_some() || self.save.is_some() {
-            return Err(b"--validate, --quick, --time and --save are for advise".to_vec());
+        if self.validate || self.quick || self.save.is_some() {
+            return Err(b"--validate, --quick and --save are for advise".to_vec());
         }
         if !deed.reads() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
@@ -422,6 +422,7 @@ impl BenchParser {
             langs: self.langs,
             numbers: self.numbers,
             size,
+            has_size: self.size.is_some(),
             block: usize::try_from(block).map_err(|_| b"--block is too large".to_vec())?,
             files: self.files.unwrap_or(100_000).min(FILES_MAX),
             direct: self.direct,
@@ -430,6 +431,7 @@ impl BenchParser {
             rate: self.rate.unwrap_or_default(),
             caches,
             blocks: self.blocks.unwrap_or(10),
+            time: self.time,
             seed: self.seed,
             path: own.clone().or(self.path).unwrap_or_else(|| PathBuf::from(".")),
             own,

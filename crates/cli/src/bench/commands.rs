@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_bench::commands::{CommandExecutor, LANG, OutputSum};
-use fathom_bench::runner::{self, RunEnd, RunOutcome, RunPlan};
+use fathom_bench::runner::{self, RunOutcome, RunPlan};
 use fathom_bench::summary::summarise;
 use fathom_bench::{ArmName, Run};
 
 use super::NAME;
 use super::args::{CommandsArgs, SameOutput};
-use super::run::{BenchEnd, BenchMeter, new_run};
+use super::run::{BenchEnd, BenchMeter, new_run, run_end};
 use crate::shared::output::{draw, print_error};
 use crate::shared::progress::format_seconds;
 
@@ -27,17 +27,14 @@ pub(super) fn measure(args: &CommandsArgs, command: String, stop: &AtomicBool) -
     let arms: Vec<ArmName> = args.arms.iter().map(|arm| ArmName::new(LANG, &arm.name)).collect();
     let baseline = arms[0].clone();
     let plan = RunPlan { arms, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
-    let mut meter = BenchMeter::new(stop, label.clone());
-    let RunOutcome { rows, end, .. } = runner::run(&plan, &mut executor, &mut meter);
+    let mut meter = BenchMeter::new(stop, label.clone()).within(args.time);
+    let RunOutcome { rows, blocks, end, .. } = runner::run(&plan, &mut executor, &mut meter);
     drop(meter);
     let found = summarise(&rows, &label, &baseline, run.seed);
     run.notes.extend(found.warnings.into_iter().chain(executor.notes().iter().cloned()));
     (run.arms, run.noise, run.rows) = (found.arms, found.noise.into_iter().collect(), rows);
-    let end = match end {
-        RunEnd::Failed(error) => BenchEnd::Failed(error.to_string()),
-        RunEnd::Complete => BenchEnd::Complete,
-        RunEnd::Interrupted => BenchEnd::Interrupted,
-    };
+    let (end, note) = run_end(end, (blocks, args.blocks), stop);
+    run.notes.extend(note);
     (run, end)
 }
 

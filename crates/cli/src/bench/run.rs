@@ -1,9 +1,11 @@
 //! One run of the benchmark: chooses the arms, measures all cells and collects the results.
 
+use std::ffi::{CString, OsStr};
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_bench::advise::AdviceObserver;
 use fathom_bench::arms::{Arm, arms, own_arms};
@@ -12,6 +14,7 @@ use fathom_bench::lang::{Lang, Program, Toolchain};
 use fathom_bench::runner::{self, Progress, RunEnd, RunObserver, RunOutcome, RunPlan};
 use fathom_bench::summary::summarise;
 use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, Workload, machine, report};
+use fathom_du::usage::{UsageOptions, usage};
 use fathom_io::{Model, Use};
 
 use super::NAME;
@@ -51,13 +54,35 @@ pub(super) struct BenchMeter<'a> {
     stop: &'a AtomicBool,
     label: String,
     started: Instant,
+    /// The time from which on no sample begins.
+    end: Option<Instant>,
     shown: bool,
 }
 
 impl<'a> BenchMeter<'a> {
     /// Creates a progress line for the cell `label`. `stop` tells the runner to stop.
     pub(super) fn new(stop: &'a AtomicBool, label: String) -> Self {
-        Self { stop, label, started: Instant::now(), shown: std::io::stderr().is_terminal() }
+        let shown = std::io::stderr().is_terminal();
+        Self { stop, label, started: Instant::now(), end: None, shown }
+    }
+
+    /// Has the runner stop after a time, too.
+    pub(super) fn within(mut self, time: Option<Duration>) -> Self {
+        self.end = time.map(|time| self.started + time);
+        self
+    }
+}
+
+/// Returns how a run ended, with a note if its time was over before all repetitions were done.
+pub(super) fn run_end(end: RunEnd, blocks: (u32, u32), stop: &AtomicBool) -> (BenchEnd, Option<String>) {
+    match end {
+        RunEnd::Failed(error) => (BenchEnd::Failed(error.to_string()), None),
+        RunEnd::Complete => (BenchEnd::Complete, None),
+        RunEnd::Interrupted if stop.load(Ordering::Relaxed) => (BenchEnd::Interrupted, None),
+        RunEnd::Interrupted => {
+            let (done, all) = blocks;
+            (BenchEnd::Complete, Some(format!("the time was over after {done} of {all} repetitions")))
+        }
     }
 }
 
@@ -88,7 +113,7 @@ impl RunObserver for BenchMeter<'_> {
     }
 
     fn stop(&mut self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.end.is_some_and(|end| Instant::now() >= end)
     }
 }
 
@@ -110,6 +135,7 @@ pub(super) fn run(
     paths: BenchPaths,
     stop: &AtomicBool,
 ) -> Result<(Run, BenchEnd), String> {
+    let (given, started) = (args, Instant::now());
     let args = &with_own_size(args)?;
     // A tree of the user's own is never changed.
     let stale = if args.own.is_some() { Vec::new() } else { remove_stale(&args.path) };
@@ -123,6 +149,8 @@ pub(super) fn run(
     run.notes.extend(
         stale.iter().map(|path| format!("removed '{}', which an earlier run had left", path.display())),
     );
+    run.notes.extend(smaller_than_asked(given, args));
+    run.notes.extend(unreadable(args, stop));
     let mut arms = if args.numbers.is_given() {
         own_arms(args.deed, &args.models, &args.numbers)
     } else {
@@ -141,8 +169,11 @@ pub(super) fn run(
         print_error(NAME, estimate.text().as_bytes());
     }
     let mut ended = BenchEnd::Complete;
-    for cache in &args.caches {
-        ended = cell(args, *cache, &arms, &mut programs, &mut run).unwrap_or_else(BenchEnd::Failed);
+    for (at, cache) in args.caches.iter().enumerate() {
+        // Each cell has an equal share of the time that is left.
+        let left = args.time.map(|time| time.saturating_sub(started.elapsed()));
+        let time = left.map(|left| left / (args.caches.len() - at) as u32);
+        ended = cell(args, *cache, time, &arms, &mut programs, &mut run).unwrap_or_else(BenchEnd::Failed);
         if !matches!(ended, BenchEnd::Complete) {
             break;
         }
@@ -167,6 +198,26 @@ fn with_own_size(args: &BenchArgs) -> Result<BenchArgs, String> {
             if args.size == 0 { Err(failed("it is empty")) } else { Ok(args) }
         }
     }
+}
+
+/// Returns a note if the user's own file is smaller than the size that was asked for.
+fn smaller_than_asked(given: &BenchArgs, own: &BenchArgs) -> Option<String> {
+    let path = own.own.as_ref().filter(|_| given.has_size && own.size < given.size)?;
+    Some(format!("'{}' has {} B, fewer than the --size of {} B", path.display(), own.size, given.size))
+}
+
+/// Returns a note about the directories of the user's own tree that cannot be read.
+fn unreadable(args: &BenchArgs, stop: &AtomicBool) -> Option<String> {
+    let tree = args.own.as_ref().filter(|_| args.deed.is_of_tree())?;
+    let root = CString::new(tree.as_os_str().as_bytes()).ok()?;
+    let found = usage(root, UsageOptions::default(), stop, &mut |_| ()).ok()?;
+    let first = found.problems.first()?;
+    let path = Path::new(OsStr::from_bytes(&first.path)).display();
+    let cause = error_text(&first.errno.into());
+    Some(format!(
+        "left out, because it cannot be read: {} in all, the first is '{path}': {cause}",
+        found.problem_count
+    ))
 }
 
 /// The bytes of the user's own file that are read with `O_DIRECT` are a multiple of this.
@@ -298,6 +349,7 @@ fn missing(lang: Lang, method: &str, reason: String) -> UnavailableArm {
 fn cell(
     args: &BenchArgs,
     cache: CacheState,
+    time: Option<Duration>,
     arms: &[Arm],
     programs: &mut Programs<'_>,
     run: &mut Run,
@@ -341,8 +393,8 @@ fn cell(
     let plan = RunPlan { arms: names, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
     let mut fixture = Fixture::new(&args.path, cell).map_err(|error| error.to_string())?;
     let stop = programs.stop;
-    let mut meter = BenchMeter::new(stop, label.clone());
-    let RunOutcome { rows, unavailable, end, .. } =
+    let mut meter = BenchMeter::new(stop, label.clone()).within(time);
+    let RunOutcome { rows, unavailable, blocks, end } =
         runner::run(&plan, &mut ProcessExecutor::new(&mut fixture, &arms, programs), &mut meter);
     drop(meter);
     let removed = fixture.remove();
@@ -352,9 +404,11 @@ fn cell(
     run.notes.extend(found.warnings);
     run.unavailable.extend(unavailable);
     run.rows.extend(rows);
+    let (end, note) = run_end(end, (blocks, args.blocks), stop);
+    run.notes.extend(note.map(|note| format!("{label}: {note}")));
     Ok(match (end, removed) {
-        (RunEnd::Failed(error), _) | (_, Err(error)) => BenchEnd::Failed(error.to_string()),
-        (RunEnd::Complete, Ok(())) => BenchEnd::Complete,
-        (RunEnd::Interrupted, Ok(())) => BenchEnd::Interrupted,
+        (BenchEnd::Failed(error), _) => BenchEnd::Failed(error),
+        (_, Err(error)) => BenchEnd::Failed(error.to_string()),
+        (end, Ok(())) => end,
     })
 }

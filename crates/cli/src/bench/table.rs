@@ -103,13 +103,20 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
         ),
     long(BenchOption::Tree, "tree", WORK, "a tree of your own for `walk` and `stat`, which is only read")
         .required("DIR", ValueKind::File)
-        .more("If it changes meanwhile, the sample counts as disturbed."),
+        .more("If it changes meanwhile, the sample counts as disturbed. Directories that cannot be read are left out, counted and named."),
     long(BenchOption::File, "file", WORK, "a file of your own for `read` and `random-read`, which is only read; with `--size`, its beginning")
         .required("FILE", ValueKind::File)
         .more("Its bytes are counted, and not verified: nobody knows what they should be."),
     long(BenchOption::Cache, "cache", WORK, "for reading: whether the file is in the page cache (`warm`) or not (`cold`); otherwise both, one after the other")
         .required("STATE", ValueKind::Words(CACHE_WORDS)),
     long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
+    long(BenchOption::Time, "time", RUN, "answer within TIME (`30s`, `2m`); of `advise` otherwise three minutes")
+        .required("TIME", ValueKind::Text)
+        .more(
+            "No sample begins after it; repetitions that are not complete do not count, and how many were is said below the table. \
+             `advise` asks the most valuable questions first: walks, serving, small files, copies, reads, writes. What there was no \
+             time for is listed, and not in the profile of `--save`. One question is answered however short the time.",
+        ),
     long(BenchOption::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", ValueKind::Text),
     long(BenchOption::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", ValueKind::File),
     long(BenchOption::Prepare, "prepare", COMMANDS, "text for sh(1) that runs before each sample, unmeasured; once, or once for each command")
@@ -125,13 +132,7 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Save, "save", ADVICE, "keep the advice for this filesystem as a profile, which `--io auto` starts from; in FILE, or where it is looked for")
         .optional("FILE", ValueKind::File)
         .more("That is `fathom/io-profile.json` in `$XDG_CONFIG_HOME`, or in `~/.config`."),
-    long(BenchOption::Quick, "quick", ADVICE, "a tenth of the work: sooner, and less sure"),
-    long(BenchOption::Time, "time", ADVICE, "answer within TIME (`30s`, `2m`); otherwise three minutes")
-        .required("TIME", ValueKind::Text)
-        .more(
-            "The most valuable questions come first: walks, serving, small files, copies, reads, writes. What there was no time \
-             for is listed, and not in the profile of `--save`. One question is answered however short the time.",
-        ),
+    long(BenchOption::Quick, "quick", ADVICE, "a tenth of the work, in half a minute unless `--time` is given: sooner, and less sure"),
     long(BenchOption::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
         .more("`--blocks` says how often each is repeated; otherwise 7 times."),
     long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File).more(
@@ -174,7 +175,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
          from Linux 6.14) for `read` and `random-write`, and with `--models sync` for `write`, `readahead` (none) for a cold `random-read`.",
         "`run` measures any commands by the same rules, each against the first, which runs twice as the control: time, processor \
          time, peak memory, page faults, context switches, migrations to another CPU, and bytes that devices read and wrote. \
-         A command is words; a single word with a space in it is text for sh(1). Each command runs once more before that, so \
+         A command is words; a single word with a space in it is text for sh(1), which may have a `--` of its own. Each command runs once more before that, so \
          that outputs can be compared.",
         "`compare` reads two runs that `--json` has saved, and shows how much longer each arm takes in the second, with the interval \
          of the ratio.",

@@ -1,6 +1,7 @@
 //! The arguments of `fathom bench run`: the commands, their names and preparations.
 
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 use fathom_bench::commands::{CommandArm, CommandRules};
 
@@ -30,6 +31,8 @@ pub(crate) struct CommandsArgs {
     pub(crate) rules: CommandRules,
     pub(crate) same_output: SameOutput,
     pub(crate) blocks: u32,
+    /// The time within which to answer.
+    pub(crate) time: Option<Duration>,
     pub(crate) seed: Option<u64>,
     pub(crate) targets: ReportTargets,
 }
@@ -58,6 +61,7 @@ impl BenchParser {
             rules: self.rules,
             same_output: self.same_output,
             blocks: self.blocks.unwrap_or(BLOCKS),
+            time: self.time,
             seed: self.seed,
             targets: self.targets,
         })

@@ -359,6 +359,40 @@ fn a_directory_without_write_permission_is_an_error() {
 }
 
 #[test]
+fn no_sample_begins_after_the_time_and_the_rest_is_said() {
+    let dir = temp();
+    // The first sample takes longer than that.
+    let (status, out, err) = run(dir.path(), "write --size 1M --models sync --time 1ms --blocks 3");
+    assert_eq!((status, err.as_str()), (Some(1), "fathom bench: no sample counts, so there is no answer\n"));
+    assert!(
+        out.contains("note: write 1 MiB in 4 KiB blocks: the time was over after 0 of 3 repetitions\n"),
+        "{out}"
+    );
+    let (status, out, _) = run(dir.path(), "write --size 1M --models sync --time 1h --blocks 2");
+    assert!(status == Some(0) && !out.contains("the time was over"), "{out}");
+    let (status, out, _) = run(dir.path(), "run --time 1ms --blocks 3 -- true");
+    assert!(status == Some(1) && out.contains("note: the time was over after 0 of 3 repetitions\n"), "{out}");
+    assert_eq!(names(dir.path()), [] as [&str; 0], "files are left");
+}
+
+#[test]
+fn a_command_may_have_two_dashes_as_text_and_an_advice_can_be_compared() {
+    let dir = temp();
+    let mut command = bench(dir.path(), "run --blocks 1 --same-output --json=run.json --");
+    let out = command.args(["printf -- 'a\\n'", "--", "echo", "a"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    let run_json: Value = serde_json::from_slice(&fs::read(dir.path().join("run.json")).unwrap()).unwrap();
+    let advice = serde_json::json!({"sentence": "Use it.", "verdicts": [], "run": run_json});
+    fs::write(dir.path().join("advice.json"), advice.to_string()).unwrap();
+    let [one, other] = ["run.json run.json", "advice.json run.json"].map(|files| {
+        let (status, out, err) = run(dir.path(), &format!("compare {files}"));
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{files}");
+        out.replace("advice.json", "run.json")
+    });
+    assert_eq!(one, other);
+}
+
+#[test]
 fn only_root_can_drop_cached_metadata() {
     // Another user may not search the target directory, perhaps.
     let (dir, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

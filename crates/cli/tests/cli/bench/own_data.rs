@@ -1,8 +1,9 @@
 //! `--tree` and `--file`: data of the user's own is measured, and never changed.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -107,4 +108,47 @@ fn data_that_is_not_there_or_of_another_kind_is_refused() {
         assert_eq!((found, out.as_str()), (Some(status), ""), "{words}: {err}");
         assert!(err.starts_with(&format!("fathom bench: {said}")), "{words}: {err}");
     }
+}
+
+/// Once, `stat --tree` ended with an error at the first directory of another user.
+#[test]
+fn what_cannot_be_read_below_a_tree_is_left_out_and_named() {
+    if !rustix::process::geteuid().is_root() {
+        return crate::support::skip("needs root, to run as somebody else");
+    }
+    // Another user may not search the target directory, perhaps.
+    let (dir, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let program = bin.path().join("fathom");
+    fs::copy(env!("CARGO_BIN_EXE_fathom"), &program).unwrap();
+    fs::set_permissions(bin.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let tree = dir.path().join("tree");
+    fs::create_dir_all(tree.join("locked/x")).unwrap();
+    fs::create_dir_all(tree.join("open")).unwrap();
+    fs::set_permissions(tree.join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for backlog in ["", "--threads 1 --backlog 4"] {
+        let words = format!("stat --tree tree --models sync --cache warm --blocks 2 --json {backlog}");
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--clear-groups"]).arg(&program);
+        let out = command.arg("bench").args(words.split(' ').filter(|word| !word.is_empty()));
+        let out = out.current_dir(dir.path()).output().unwrap();
+        let run: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert!(run["rows"].as_array().unwrap().iter().all(|row| row["ops"] == 2), "{run}");
+        let note =
+            "left out, because it cannot be read: 1 in all, the first is 'tree/locked': Permission denied";
+        assert!(run["notes"].as_array().unwrap().iter().any(|one| one == note), "{run}");
+    }
+}
+
+#[test]
+fn a_file_smaller_than_the_size_is_said() {
+    let dir = temp();
+    fs::write(dir.path().join("data"), vec![7; 300_001]).unwrap();
+    let (status, out, err) =
+        run(dir.path(), "read --file data --size 1M --models sync --blocks 1 --cache warm");
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let note = "note: 'data' has 300001 B, fewer than the --size of 1048576 B\n";
+    assert!(out.contains(note), "{out}");
+    let (_, out, _) = run(dir.path(), "read --file data --models sync --blocks 1 --cache warm");
+    assert!(!out.contains("fewer than"), "{out}");
 }
