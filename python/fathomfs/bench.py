@@ -94,8 +94,8 @@ def advise(
 ) -> Advice:
     """Measures the filesystem of the directory ``path`` and recommends an I/O model for each workload.
 
-    It takes up to ``time`` seconds, or three minutes; ``quick``, which excludes ``time``, does a tenth
-    of the work.
+    It takes up to ``time`` seconds, or three minutes; ``quick`` does a tenth of the work, in half a minute
+    unless ``time`` is given. If no question is answered, ``FathomError`` is raised.
     Files are made below ``path`` and removed again. Ctrl-C ends it. As root, it drops the caches of
     the whole machine before cold samples.
     """

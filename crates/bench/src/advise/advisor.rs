@@ -124,8 +124,7 @@ impl Advisor<'_> {
         for (at, cell) in cells.iter().enumerate() {
             if let Some(reason) = self.source.stays_warm(cell) {
                 self.advice.left_out.push(SkippedCell { cell: cell.label(), reason });
-            } else if is_begun && self.is_out_of_time() {
-                // The first cell that can be measured is decided in any case.
+            } else if is_begun && self.may_end() && self.is_out_of_time() {
                 self.skip(cell, NO_TIME_LEFT.to_owned());
             } else {
                 is_begun = true;
@@ -177,6 +176,11 @@ impl Advisor<'_> {
         self.options.time.saturating_sub(used) / u32::try_from(left).unwrap_or(1)
     }
 
+    /// Returns whether the run may end with the answers that it has.
+    fn may_end(&self) -> bool {
+        self.options.may_answer_none || !self.advice.verdicts.is_empty()
+    }
+
     fn is_out_of_time(&self) -> bool {
         self.source.now() - self.started > self.options.time_max
     }
@@ -195,8 +199,7 @@ impl Advisor<'_> {
         before: u32,
     ) -> Result<Vec<Row>, AdviceEnd> {
         let seed = self.options.seed.wrapping_add(before.into());
-        let is_limited = self.options.may_answer_none || !self.advice.verdicts.is_empty();
-        let end = self.started.checked_add(self.options.limit).filter(|_| is_limited);
+        let end = self.started.checked_add(self.options.limit).filter(|_| self.may_end());
         let measured = self.source.measure(cell, arms, blocks, seed, end);
         let mut outcome = measured.map_err(AdviceEnd::Failed)?;
         outcome.rows.iter_mut().for_each(|row| row.block += before);
