@@ -4,6 +4,9 @@ maturin builds the native module. This module builds the command from the same s
 the wheel as a script, which installers put beside Python's own commands; and it adds the sources of
 the command to the source distribution. ``$FATHOMFS_BUILD_COMMAND`` may name an executable that is
 already built, which the wheel then takes as it is.
+
+Both are built in one directory by one profile of cargo, ``$FATHOMFS_BUILD_PROFILE`` or "wheel", so
+that each dependency is compiled once. ``$MATURIN_PEP517_ARGS`` replaces the profile of the module.
 """
 
 import base64
@@ -33,14 +36,16 @@ SOURCES = ["Cargo.lock", "crates", "playground", "python/build_backend.py"]
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    command = build_command()
+    command = build_command(profile())
+    prepare_module()
     name = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     add_command(Path(wheel_directory, name), command)
     return name
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    command = build_command()
+    command = build_command(profile())
+    prepare_module()
     name = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
     add_command(Path(wheel_directory, name), command)
     return name
@@ -52,20 +57,54 @@ def build_sdist(sdist_directory, config_settings=None):
     return name
 
 
-def build_command():
+def profile():
+    """The profile of cargo for builds from sources."""
+    return os.environ.get("FATHOMFS_BUILD_PROFILE", "wheel")
+
+
+def target_directory():
+    """The directory of what is compiled, apart from that of `make build`, whose programs stay as they are."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"), "wheel-build")
+
+
+def say(text):
+    """Writes a line of progress. pip shows it with ``-v``."""
+    print(f"fathomfs: {text}", file=sys.stderr, flush=True)
+
+
+def prepare_module():
+    """Has maturin build the module as the command was built, unless its options are given."""
+    if "MATURIN_PEP517_ARGS" not in os.environ:
+        os.environ["MATURIN_PEP517_ARGS"] = f"--profile {profile()}"
+        os.environ["CARGO_TARGET_DIR"] = str(target_directory())
+    say("building the Python module (2 of 2)")
+
+
+def check_tools():
+    """Ends the build early, with words, where a program is missing that it needs."""
+    for program, help in (
+        ("cargo", "the Rust toolchain, from https://rustup.rs"),
+        (os.environ.get("CC", "cc"), "a C compiler, for example by `apt install gcc` or `dnf install gcc`"),
+    ):
+        if shutil.which(program) is None:
+            sys.exit(f"fathomfs: cannot build without '{program}': install {help}")
+
+
+def build_command(profile):
     """Returns the path of the command, built without debug information unless it is given."""
     given = os.environ.get("FATHOMFS_BUILD_COMMAND")
     if given:
         if not os.access(given, os.X_OK):
             sys.exit(f"fathomfs: FATHOMFS_BUILD_COMMAND names no executable file: '{given}'")
         return Path(given)
-    # A directory of its own: the program that `make build` has made stays as it is.
-    target = Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"), "wheel-command")
-    options = ["--release", "--locked", "--package", "fathomfs", "--target-dir", target]
-    profile = {"CARGO_PROFILE_RELEASE_STRIP": "symbols", "CARGO_PROFILE_RELEASE_DEBUG": "none"}
+    check_tools()
+    say("building the command (1 of 2): a few minutes")
+    target = target_directory()
+    options = [f"--profile={profile}", "--locked", "--package", "fathomfs", "--target-dir", target]
+    variables = {f"CARGO_PROFILE_{profile.upper()}_{key}": value for key, value in (("STRIP", "symbols"), ("DEBUG", "none"))}
     # Standard output is the installer's.
-    subprocess.run(["cargo", "build", *options], cwd=TOP, env=os.environ | profile, stdout=sys.stderr, check=True)
-    return target / "release" / "fathom"
+    subprocess.run(["cargo", "build", *options], cwd=TOP, env=os.environ | variables, stdout=sys.stderr, check=True)
+    return target / ("debug" if profile == "dev" else profile) / "fathom"
 
 
 def add_command(wheel, command):

@@ -75,7 +75,7 @@ def build(options, interpreter, args):
     """Builds a wheel with the command in it. Returns its path."""
     import build_backend
 
-    command = build_backend.build_command()
+    command = build_backend.build_command(args.profile)
     if needs_loader(command):
         print(f"wheels: note: the command is linked dynamically, and needs this machine's glibc: {command}")
     maturin = [os.path.join(sysconfig.get_path("scripts"), "maturin"), "build", "--quiet", "--profile", args.profile]

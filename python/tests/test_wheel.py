@@ -14,6 +14,7 @@ import tempfile
 import unittest
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import fathomfs as ff
 from fathomfs._command import find_command
@@ -86,7 +87,15 @@ class Backend(unittest.TestCase):
         os.environ["FATHOMFS_BUILD_COMMAND"] = str(self.temp)[:-1] + "-missing"
         self.addCleanup(os.environ.pop, "FATHOMFS_BUILD_COMMAND")
         with self.assertRaisesRegex(SystemExit, "names no executable file: '.*-missing'"):
-            self.backend.build_command()
+            self.backend.build_command("wheel")
+
+    def test_a_missing_compiler_is_named_at_once(self):
+        for name, value, message in (
+            ("CC", str(self.temp / "cc"), "cannot build without '.*/cc': install a C compiler"),
+            ("PATH", str(self.temp), "cannot build without 'cargo': install the Rust toolchain"),
+        ):
+            with self.subTest(name), mock.patch.dict(os.environ, {name: value}):
+                self.assertRaisesRegex(SystemExit, message, self.backend.check_tools)
 
     @unittest.skipUnless((TOP / ".git").exists(), "not a checkout")
     def test_the_source_distribution_has_what_both_builds_need(self):
