@@ -165,7 +165,7 @@ impl Archive {
             charge.grow_to(held + bytes)
         };
         let link = |name: &CStr| self.source.target(path, name);
-        let listing = match read(dir.fd()?.as_fd(), self.source.dotfiles, link, &mut tick) {
+        let listing = match read(dir.fd()?.as_fd(), self.source.dotfiles, |_| true, link, &mut tick) {
             Err(errno) if !self.levels.is_empty() && (errno == Errno::NOENT || is_forbidden(errno)) => {
                 return Ok(());
             }

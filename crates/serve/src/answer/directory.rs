@@ -124,22 +124,28 @@ impl RequestContext<'_> {
         let (pool, limit) = (self.worker.files.pool().clone(), self.plan.limits.listing_bytes);
         let (listings, clock) = (&self.worker.shared.listings, self.worker.shared.clock.clone());
         let context = JobContext { pool, client: self.peer.client, limit, clock };
-        let job = ReadDirectory {
+        let view = ListingView::from_query(self.request.uri.query().unwrap_or_default());
+        let job = |view| ReadDirectory {
             root: (*root).clone(),
             path: path.into(),
-            opened,
+            opened: opened.clone(),
             dotfiles: self.site.dotfiles,
+            view,
             links: self.site.links,
             filter: EntryFilter::new(self.site, None),
             age: self.worker.cache.age().filter(|_| entry.is_settled()),
         };
-        let directory = listings.directory(&context, job).await?;
+        let mut directory = listings.directory(&context, job(ListingView::default())).await?;
+        if !directory.is_complete() && !view.filter.is_empty() {
+            // A name that it lacks may pass the filter: it is read again, for the names that do.
+            directory = listings.directory(&context, job(view.clone())).await?;
+        }
         let accepted = AcceptedCodings::parse(self.headers.accept_encoding.as_deref());
         let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
         let job = FormatPage {
             path: [&self.site.below_base(path), slash].concat().into(),
             archives: self.site.archives.clone(),
-            view: ListingView::from_query(self.request.uri.query().unwrap_or_default()),
+            view,
             format: if prefers_json(self.headers.accept.as_deref()) {
                 ListingFormat::Json
             } else {

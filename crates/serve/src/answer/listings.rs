@@ -38,11 +38,14 @@ use crate::negotiate::Coding;
 /// The listings that all workers share.
 #[derive(Debug, Default)]
 pub(crate) struct ListingCache {
-    directories: Coalescer<(usize, Box<[u8]>), Arc<DirectorySnapshot>>,
+    directories: Coalescer<DirectoryKey, Arc<DirectorySnapshot>>,
     pages: Coalescer<PageKey, FormattedPage>,
     budget: Budget,
     reads: Arc<ReadCounts>,
 }
+
+/// The number of a root, a path below it, and the filter of the names that were read.
+type DirectoryKey = (usize, Box<[u8]>, String);
 
 /// Counts of the directories read for listings.
 #[derive(Debug, Default)]
@@ -62,6 +65,13 @@ pub(crate) struct DirectorySnapshot {
     freshness: Freshness,
     _charge: crate::budget::Charge,
     pool: ThreadPool,
+}
+
+impl DirectorySnapshot {
+    /// Returns whether it has all entries of the directory.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.listing.complete
+    }
 }
 
 impl Drop for DirectorySnapshot {
@@ -130,6 +140,8 @@ pub(crate) struct ReadDirectory {
     pub(crate) path: Box<[u8]>,
     pub(crate) opened: OpenFile,
     pub(crate) dotfiles: bool,
+    /// Only names that pass its filter are read.
+    pub(crate) view: ListingView,
     pub(crate) links: Links,
     /// The access rules that filter the entries, the same for every client.
     pub(crate) filter: EntryFilter,
@@ -171,7 +183,7 @@ impl ListingCache {
         context: &JobContext,
         job: ReadDirectory,
     ) -> Result<Arc<DirectorySnapshot>, FileError> {
-        let key = (job.root.number, job.path.clone());
+        let key = (job.root.number, job.path.clone(), job.view.filter.to_lowercase());
         let version = job.opened.version();
         let start = || {
             self.make_room(context.limit);
@@ -263,8 +275,13 @@ impl ReadDirectory {
             pace.check();
             charge.grow_to(held)
         };
-        let mut listing =
-            read(self.opened.fd()?.as_fd(), self.dotfiles, |name| self.target(name), &mut tick)?;
+        let mut listing = read(
+            self.opened.fd()?.as_fd(),
+            self.dotfiles,
+            self.view.passes(),
+            |name| self.target(name),
+            &mut tick,
+        )?;
         listing.entries.retain(|entry| self.filter.lists(&join(&self.path, &entry.name)));
         let readme = listing.readme().and_then(|name| self.readme(name));
         let memory = listing.memory() + readme.as_ref().map_or(0, |readme| readme.text.capacity());

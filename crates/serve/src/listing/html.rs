@@ -212,8 +212,13 @@ fn readme_section(readme: &Readme, out: &mut String) {
 }
 
 fn count(page: &ListingPage<'_>, out: &mut String) {
-    let more = if page.complete { "" } else { " were read: there are more" };
-    let matching = if page.view.filter.is_empty() { "" } else { " match the filter" };
+    let is_filtered = !page.view.filter.is_empty();
+    let matching = if is_filtered { " match the filter" } else { "" };
+    let more = match (page.complete, is_filtered) {
+        (true, _) => "",
+        (false, true) => ", and not all of the directory was looked at",
+        (false, false) => " were read, and there are more: sorting is of these, the filter looks at all",
+    };
     match (page.total, page.complete) {
         (1, true) => write(out, format_args!("<p>1 entry{}</p>\n", matching.replace("match", "matches"))),
         (total, _) => write(out, format_args!("<p>{total} entries{matching}{more}</p>\n")),

@@ -55,7 +55,7 @@ impl Listing {
     ) -> Result<Option<ListingPage<'a>>, Errno> {
         let (passes, mut found) = (view.passes(), Vec::new());
         for entries in self.entries.chunks(TICK_EVERY) {
-            found.extend(entries.iter().filter(|entry| passes(entry)));
+            found.extend(entries.iter().filter(|entry| passes(&entry.name)));
             tick(found.capacity() * size_of::<&ListingEntry>())?;
         }
         let total = found.len();

@@ -12,6 +12,9 @@ use super::{ListingEntry, Tick};
 /// megabytes, which no browser displays and no client should be able to request.
 pub const ENTRIES_MAX: usize = 100_000;
 
+/// The maximum names that a filter looks at: some seconds of work.
+const NAMES_MAX: usize = 10_000_000;
+
 /// The names of a batch: more than one getdents64(2) returns, so that no name is read twice.
 const BATCH: usize = 4096;
 
@@ -20,8 +23,8 @@ const BATCH: usize = 4096;
 pub struct Listing {
     /// The entries in the order of the directory.
     pub entries: Vec<ListingEntry>,
-    /// False if the directory has more names than [`ENTRIES_MAX`]; which of them are missing
-    /// depends on the filesystem.
+    /// False if there are more than [`ENTRIES_MAX`] entries, or if the directory has more names
+    /// than a filter looks at; which of them are missing depends on the filesystem.
     pub complete: bool,
 }
 
@@ -37,7 +40,7 @@ const TICK_EVERY: usize = 32;
 
 /// Reads all entries of `dir`, which may have been opened with O_PATH. The directory is opened
 /// again, so that concurrent readers of the descriptor do not share its offset. Names that begin
-/// with a dot are omitted unless `dotfiles`.
+/// with a dot are omitted unless `dotfiles`, and so are those that `wanted` refuses.
 ///
 /// `link` returns the metadata of the target of a symbolic link, or nothing if the target is not
 /// accessible. Then the link is omitted: the listing discloses neither its existence nor the size
@@ -53,7 +56,7 @@ const TICK_EVERY: usize = 32;
 ///
 /// let dir = File::open("src")?;
 /// // No link is followed, and no call takes so long that another task has to run.
-/// let listing = read(dir.as_fd(), false, |_| None, &mut |_| Ok(()))?;
+/// let listing = read(dir.as_fd(), false, |_| true, |_| None, &mut |_| Ok(()))?;
 /// assert!(listing.complete && listing.entries.iter().any(|entry| entry.name == b"lib.rs"));
 /// let view = ListingView::default();
 /// let page = listing.page(b"", &view, &mut |_| Ok(()))?.expect("the first page exists");
@@ -64,37 +67,41 @@ const TICK_EVERY: usize = 32;
 pub fn read(
     dir: BorrowedFd<'_>,
     dotfiles: bool,
+    wanted: impl Fn(&[u8]) -> bool,
     link: impl Fn(&CStr) -> Option<Meta>,
     tick: Tick<'_>,
 ) -> Result<Listing, Errno> {
-    read_at_most(ENTRIES_MAX, dir, dotfiles, link, tick)
+    let shows = |name: &[u8]| (dotfiles || !name.starts_with(b".")) && wanted(name);
+    read_at_most((ENTRIES_MAX, NAMES_MAX), dir, shows, link, tick)
 }
 
+/// Reads up to a number of entries, among the first names of a directory.
 fn read_at_most(
-    limit: usize,
+    (entries_max, names_max): (usize, usize),
     dir: BorrowedFd<'_>,
-    dotfiles: bool,
+    shows: impl Fn(&[u8]) -> bool,
     link: impl Fn(&CStr) -> Option<Meta>,
     tick: Tick<'_>,
 ) -> Result<Listing, Errno> {
     let dir = sys::open_dir(dir, c".", Follow::No)?;
     let mut listing = Listing { entries: Vec::new(), complete: true };
-    let (mut names, mut memory) = (Names::new(), 0);
+    let (mut names, mut memory, mut looked_at) = (Names::new(), 0, 0);
     loop {
         let more = sys::read_some_names(&dir, &mut names, BATCH)?;
-        let shown = names.iter().filter(|name| dotfiles || !name.name.to_bytes().starts_with(b"."));
-        for (at, name) in shown.enumerate() {
-            if listing.entries.len() >= limit {
+        for name in names.iter() {
+            let is_shown = shows(name.name.to_bytes());
+            if looked_at >= names_max || is_shown && listing.entries.len() >= entries_max {
                 listing.complete = false;
                 return Ok(listing);
             }
-            if let Some(entry) = entry(dir.as_fd(), name.name, &link) {
+            if let Some(entry) = is_shown.then(|| entry(dir.as_fd(), name.name, &link)).flatten() {
                 memory += entry.memory();
                 listing.entries.push(entry);
             }
-            if at.is_multiple_of(TICK_EVERY) {
+            if looked_at.is_multiple_of(TICK_EVERY) {
                 tick(memory)?;
             }
+            looked_at += 1;
         }
         if !more {
             return Ok(listing);
@@ -148,7 +155,7 @@ mod tests {
     #[test]
     fn kinds_sizes_and_times_are_those_of_the_files() {
         let tree = tree();
-        let listing = read(open(tree.path()).as_fd(), false, |_| None, &mut |_| Ok(())).unwrap();
+        let listing = read(open(tree.path()).as_fd(), false, |_| true, |_| None, &mut |_| Ok(())).unwrap();
         assert!(listing.complete);
         assert_eq!(names(&listing), ["file", "sub"]);
         let find = |name: &str| listing.entries.iter().find(|entry| entry.name == name.as_bytes()).unwrap();
@@ -163,7 +170,7 @@ mod tests {
     #[test]
     fn dotfiles_are_shown_when_allowed() {
         let tree = tree();
-        let listing = read(open(tree.path()).as_fd(), true, |_| None, &mut |_| Ok(())).unwrap();
+        let listing = read(open(tree.path()).as_fd(), true, |_| true, |_| None, &mut |_| Ok(())).unwrap();
         assert_eq!(names(&listing), [".hidden", "file", "sub"]);
     }
 
@@ -177,7 +184,7 @@ mod tests {
             target.starts_with(tree.path().canonicalize().unwrap()).then_some(())?;
             sys::stat(dir.as_fd(), name, Follow::Yes, Fields::ALL).ok()
         };
-        let listing = read(dir.as_fd(), false, beneath, &mut |_| Ok(())).unwrap();
+        let listing = read(dir.as_fd(), false, |_| true, beneath, &mut |_| Ok(())).unwrap();
         assert_eq!(names(&listing), ["file", "inside", "sub"]);
         let inside = listing.entries.iter().find(|entry| entry.name == b"inside").unwrap();
         assert_eq!((inside.kind, inside.bytes), (EntryKind::File, 5));
@@ -190,9 +197,18 @@ mod tests {
             .iter()
             .for_each(|name| drop(File::create(tree.path().join(name)).unwrap()));
         for (limit, shown, complete) in [(0, 0, false), (2, 2, false), (3, 3, true), (4, 3, true)] {
-            let listing =
-                read_at_most(limit, open(tree.path()).as_fd(), false, |_| None, &mut |_| Ok(())).unwrap();
+            let shows = |name: &[u8]| !name.starts_with(b".");
+            let dir = open(tree.path());
+            let listing = read_at_most((limit, 9), dir.as_fd(), shows, |_| None, &mut |_| Ok(())).unwrap();
             assert_eq!((listing.entries.len(), listing.complete), (shown, complete), "{limit}");
+        }
+        // A filter looks at more names than are shown, but not at all of a directory without end.
+        for (names_max, complete) in [(4, true), (1, false)] {
+            let shows = |name: &[u8]| name != b".hidden";
+            let dir = open(tree.path());
+            let listing =
+                read_at_most((9, names_max), dir.as_fd(), shows, |_| None, &mut |_| Ok(())).unwrap();
+            assert_eq!(listing.complete, complete, "{names_max}");
         }
     }
 
@@ -200,8 +216,8 @@ mod tests {
     fn the_callers_descriptor_stays_where_it_is() {
         let tree = tree();
         let dir = open(tree.path());
-        let first = read(dir.as_fd(), false, |_| None, &mut |_| Ok(())).unwrap();
-        assert_eq!(read(dir.as_fd(), false, |_| None, &mut |_| Ok(())).unwrap(), first);
+        let first = read(dir.as_fd(), false, |_| true, |_| None, &mut |_| Ok(())).unwrap();
+        assert_eq!(read(dir.as_fd(), false, |_| true, |_| None, &mut |_| Ok(())).unwrap(), first);
         assert_eq!(rustix::fs::tell(&dir).unwrap(), 0);
     }
 
@@ -209,7 +225,7 @@ mod tests {
     fn many_names_are_read_in_batches() {
         let tree = tempfile::tempdir().unwrap();
         (0..2 * BATCH).for_each(|index| drop(File::create(tree.path().join(format!("{index:05}"))).unwrap()));
-        let listing = read(open(tree.path()).as_fd(), false, |_| None, &mut |_| Ok(())).unwrap();
+        let listing = read(open(tree.path()).as_fd(), false, |_| true, |_| None, &mut |_| Ok(())).unwrap();
         let expected: Vec<_> = (0..2 * BATCH).map(|index| format!("{index:05}")).collect();
         assert_eq!((names(&listing), listing.complete), (expected, true));
     }
@@ -223,16 +239,19 @@ mod tests {
             most = held;
             Ok(())
         };
-        read(open(tree.path()).as_fd(), false, |_| None, &mut count).unwrap();
+        read(open(tree.path()).as_fd(), false, |_| true, |_| None, &mut count).unwrap();
         assert!(most > 900 * size_of::<ListingEntry>(), "{most}");
         let mut limited = |held| if held > most / 2 { Err(Errno::NOMEM) } else { Ok(()) };
-        let refused = read(open(tree.path()).as_fd(), false, |_| None, &mut limited);
+        let refused = read(open(tree.path()).as_fd(), false, |_| true, |_| None, &mut limited);
         assert_eq!(refused.unwrap_err(), Errno::NOMEM);
     }
 
     #[test]
     fn a_file_is_no_directory() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(read(file.as_fd(), false, |_| None, &mut |_| Ok(())).unwrap_err(), Errno::NOTDIR);
+        assert_eq!(
+            read(file.as_fd(), false, |_| true, |_| None, &mut |_| Ok(())).unwrap_err(),
+            Errno::NOTDIR
+        );
     }
 }

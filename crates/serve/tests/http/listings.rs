@@ -155,3 +155,32 @@ fn a_listing_that_alone_is_beyond_the_memory_limit_is_answered_501() {
         metric(&mut served.connect(), "fathom_listing_bytes") == 0
     });
 }
+
+/// Once, the filter looked at the entries that were read, in the order of the filesystem: it said
+/// that none matches, of a file that was there.
+#[test]
+fn a_filter_looks_at_all_names_of_a_large_directory() {
+    let Some(tree) = Tree::in_memory(&[("large/needle-first", b"a")]) else {
+        return eprintln!("skipped: needs a filesystem in memory at /dev/shm");
+    };
+    for number in 0..ENTRIES {
+        fs::hard_link(tree.at("large/needle-first"), tree.at(&format!("large/{number}"))).unwrap();
+    }
+    fs::hard_link(tree.at("large/needle-first"), tree.at("large/needle-last")).unwrap();
+    let served = TestServer::site(&tree, "listing = true");
+    let json = |target: &str| served.get_with(target, "Accept", "application/json");
+    let all = json("/large/");
+    assert!(
+        all.text().contains(&format!("\"total\":{ENTRIES},\"complete\":false")),
+        "{}",
+        &all.text()[..200]
+    );
+    let found = json("/large/?filter=NEEDLE-");
+    assert!(found.text().contains("\"total\":2,\"complete\":true"), "{}", found.text());
+    let page = served.get("/large/?filter=needle-l");
+    assert!(page.text().contains("<p>1 entry matches the filter</p>"), "{}", page.text());
+    let page = served.get("/large/");
+    let said =
+        "<p>100000 entries were read, and there are more: sorting is of these, the filter looks at all</p>";
+    assert!(page.text().contains(said), "{}", &page.text()[..2000]);
+}

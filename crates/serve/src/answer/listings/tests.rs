@@ -42,6 +42,7 @@ impl Fixture {
             path: Box::from(&b""[..]),
             opened: self.opened.clone(),
             dotfiles: false,
+            view: ListingView::default(),
             filter: EntryFilter::default(),
             links: Links::Within,
             age,
