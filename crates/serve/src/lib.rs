@@ -10,6 +10,7 @@
 
 mod answer;
 pub mod archive;
+mod archive_slots;
 pub mod auth;
 mod body;
 mod budget;

@@ -20,6 +20,7 @@ use fathom_io::{Clock, Model, Use};
 use tokio::sync::watch;
 
 use crate::answer::ListingCache;
+use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
 use crate::budget::Budget;
 use crate::config::{self, Config};
@@ -65,8 +66,8 @@ pub(crate) struct SharedState {
     pub(crate) generator: Option<Arc<dyn Generator>>,
     /// Counts the answers that are being generated.
     pub(crate) generated: Budget,
-    /// Counts the archives that are being sent.
-    pub(crate) archives: Budget,
+    /// The places of archives that are being sent.
+    pub(crate) archives: ArchiveSlots,
     pub(crate) tls: Option<ReloadableTls>,
     /// Whether all encrypted addresses serve HTTP/3 as well.
     #[cfg(feature = "http3")]
@@ -248,7 +249,7 @@ impl Server {
             listings: ListingCache::default(),
             generator: options.generator,
             generated: Budget::default(),
-            archives: Budget::default(),
+            archives: ArchiveSlots::default(),
             #[cfg(feature = "http3")]
             http3: !listening.sockets.is_empty(),
             tls,

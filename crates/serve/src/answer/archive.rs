@@ -9,15 +9,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use fathom_files::FileError;
 use fathom_files::pool::{CallError, Resource, ThreadPool};
-use fathom_io::FileType;
+use fathom_io::{Errno, FileType};
 use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
 
 use super::directory::root_or_path;
-use super::{Answer, EntryFilter, RequestContext, reason};
+use super::{Answer, EntryFilter, RequestContext, plain, reason};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
+use crate::archive_slots::{ArchiveSlot, SlotRefusal};
 use crate::body::Content;
-use crate::budget::Charge;
 use crate::cache::is_forbidden;
 use crate::path::NAME;
 
@@ -65,8 +65,16 @@ impl RequestContext<'_> {
         answer.has_unknown_length = true;
         if self.request.method == Method::GET {
             let (shared, limits) = (&self.worker.shared, &self.plan.limits);
-            let mut slot = shared.archives.charge(limits.archives);
-            slot.grow_to(1).map_err(|_all_taken| FileError::Busy)?;
+            let (client, are_one) = (self.peer.client, self.peer.address.is_none());
+            let slot = match shared.archives.enter(client, are_one, limits.archives, self.worker.now()) {
+                Ok(slot) => slot,
+                Err(SlotRefusal::Full) => return Err(FileError::Busy),
+                Err(SlotRefusal::ClientFull) => {
+                    let answer = plain(StatusCode::TOO_MANY_REQUESTS)
+                        .with(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                    return Ok(Some(self.with_site_headers(answer, path)));
+                }
+            };
             let charge = shared.listings.budget().charge(limits.listing_bytes);
             let site = self.site;
             let source = ArchiveSource {
@@ -83,7 +91,7 @@ impl RequestContext<'_> {
             let client = self.peer.client;
             let state = ArchiveBodyState::of(archive);
             let path = self.site.below_base(&path_of_archive);
-            let mut body = ArchiveBody { pool, client, on, path, first: None, state, _slot: slot };
+            let mut body = ArchiveBody { pool, client, on, path, first: None, state, slot };
             body.begin().await?;
             answer.content = Content::Archive(Box::new(body));
         }
@@ -134,8 +142,8 @@ pub(crate) struct ArchiveBody {
     /// status.
     first: Option<Bytes>,
     state: ArchiveBodyState,
-    /// The archive's share of the limit on concurrent archives.
-    _slot: Charge,
+    /// The archive's place among those that are sent at the same time.
+    slot: ArchiveSlot,
 }
 
 impl ArchiveBody {
@@ -161,6 +169,11 @@ impl ArchiveBody {
 
     /// Polls for the next piece, which is not empty.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FileError>>> {
+        if self.slot.is_lost() {
+            // Another client has the place: this one took too little of it.
+            (self.first, self.state) = (None, ArchiveBodyState::Over);
+            return Poll::Ready(Some(Err(FileError::System(Errno::TIMEDOUT))));
+        }
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(Ok(first)));
         }
@@ -177,6 +190,7 @@ impl ArchiveBody {
                         Ok((archive, Ok(Some(bytes)))) => {
                             self.state = ArchiveBodyState::Idle(archive);
                             if !bytes.is_empty() {
+                                self.slot.record_sent(bytes.len());
                                 return Poll::Ready(Some(Ok(bytes)));
                             }
                         }

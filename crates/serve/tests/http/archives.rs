@@ -103,6 +103,27 @@ fn there_are_only_so_many_at_once_and_one_that_is_left_makes_room() {
     });
 }
 
+/// Once, four readers at two kilobytes a second kept everybody else from archives.
+#[test]
+fn one_address_has_half_of_the_places() {
+    let tree = tree();
+    fs::create_dir(tree.at("large")).unwrap();
+    tree.write("large/x", &noise(24 << 20, 1));
+    let served = TestServer::site(&tree, SITE);
+    let slow: Vec<Client> = (0..2)
+        .map(|_| {
+            let mut client = Client::connect_narrow(served.address());
+            client.send(request("GET", "/large/?archive=tar.gz", &[]));
+            assert_eq!(client.head().status, 200);
+            client
+        })
+        .collect();
+    let refused = served.get("/d/?archive=zip");
+    assert_eq!((refused.status, refused.field("retry-after")), (429, Some("1")));
+    served.get("/f").is(200, b"f");
+    drop(slow);
+}
+
 /// An archive that cannot be completed ends with the connection, without the last chunk.
 #[test]
 fn an_archive_that_cannot_be_finished_is_not_ended() {
