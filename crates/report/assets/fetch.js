@@ -1,6 +1,8 @@
 // What the page leaves out, from the server that it comes from. Entries that arrive become nodes.
 
 const FETCHES_MAX = 40;
+// Most attempts to get one answer.
+const ATTEMPTS_MAX = 6;
 // The fetches that have no answer yet, by directory.
 const PENDING = new Map();
 // The place in the order of a directory from which on entries are missing; null at the end.
@@ -17,11 +19,21 @@ function fetchEntries(dir) {
   return PENDING.get(dir);
 }
 
+// Asks a server again that has too much to do, after the time that it says.
+async function answered(address) {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await fetch(address);
+    if (answer.status !== 503 || attempt === ATTEMPTS_MAX) return answer;
+    const seconds = Number(answer.headers.get("retry-after") ?? 1);
+    await new Promise((done) => setTimeout(done, 1000 * seconds));
+  }
+}
+
 async function fetchRound(dir) {
   const known = new Set(children(dir).map((node) => NODES.name[node]));
   for (let round = 0; round < FETCHES_MAX && PLACES.get(dir) !== null; round += 1) {
     const after = PLACES.has(dir) ? `&after=${encodeURIComponent(PLACES.get(dir))}` : "";
-    const answer = await fetch(`?inventory=${encodeURIComponent(DATA.fetches)}&dir=${NODES.id[dir]}${after}`);
+    const answer = await answered(`?inventory=${encodeURIComponent(DATA.fetches)}&dir=${NODES.id[dir]}${after}`);
     if (answer.status === 409) throw new Error("there is a newer inventory: load the page again");
     if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
     const { entries: found, next } = await answer.json();

@@ -19,10 +19,10 @@ use fathom_io::uring::FileRing;
 use fathom_io::{Clock, Model, Use};
 use tokio::sync::watch;
 
+use crate::answer::GeneratedPlaces;
 use crate::answer::ListingCache;
 use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
-use crate::budget::Budget;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
@@ -64,8 +64,8 @@ pub(crate) struct SharedState {
     pub(crate) listings: ListingCache,
     /// Generates the answers of explored sites.
     pub(crate) generator: Option<Arc<dyn Generator>>,
-    /// Counts the answers that are being generated.
-    pub(crate) generated: Budget,
+    /// The places of answers that are being generated.
+    pub(crate) generated: GeneratedPlaces,
     /// The places of archives that are being sent.
     pub(crate) archives: ArchiveSlots,
     pub(crate) tls: Option<ReloadableTls>,
@@ -248,7 +248,7 @@ impl Server {
             metrics: Metrics::new(workers),
             listings: ListingCache::default(),
             generator: options.generator,
-            generated: Budget::default(),
+            generated: GeneratedPlaces::default(),
             archives: ArchiveSlots::default(),
             #[cfg(feature = "http3")]
             http3: !listening.sockets.is_empty(),

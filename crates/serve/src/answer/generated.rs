@@ -1,15 +1,18 @@
 //! Responses that the program generates: the limits on them, their status and headers.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use fathom_files::FileError;
 use fathom_files::pool::Resource;
 use http::{HeaderValue, StatusCode, header};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::file::coder;
 use super::{Answer, RequestContext};
 use crate::body::Content;
+use crate::budget::Budget;
 use crate::compress;
 use crate::generator::{BODY_BYTES_MAX, GenerateError, GeneratedAnswer};
 use crate::log::ErrorCategory;
@@ -17,6 +20,34 @@ use crate::negotiate::{AcceptedCodings, Coding};
 
 /// The most answers that are generated, or wait for the pool, at a time.
 const GENERATED_MAX: usize = 16;
+/// The most requests that wait for one of these places.
+const WAITING_MAX: usize = 256;
+
+/// The places of answers that are being generated, and of requests that wait for one, in their
+/// order.
+#[derive(Debug)]
+pub(crate) struct GeneratedPlaces {
+    places: Arc<Semaphore>,
+    waiting: Budget,
+}
+
+impl Default for GeneratedPlaces {
+    fn default() -> Self {
+        Self { places: Arc::new(Semaphore::new(GENERATED_MAX)), waiting: Budget::default() }
+    }
+}
+
+impl GeneratedPlaces {
+    /// Waits for a place, which is free again when the result is dropped.
+    ///
+    /// # Errors
+    /// `Busy` if too many requests wait.
+    async fn enter(&self) -> Result<OwnedSemaphorePermit, FileError> {
+        let mut waiting = self.waiting.charge(WAITING_MAX);
+        waiting.grow_to(1).map_err(|_too_many| FileError::Busy)?;
+        Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| FileError::Busy)
+    }
+}
 
 /// The pool's limit for them is one of their own: they read files, on a device that only the
 /// generator knows, and no password and no compression waits for that.
@@ -56,8 +87,7 @@ impl RequestContext<'_> {
     async fn generate(&self, root: &Path) -> Result<Result<GeneratedBody, GenerateError>, FileError> {
         let shared = &self.worker.shared;
         let Some(generator) = shared.generator.clone() else { return Ok(Err(GenerateError::NotFound)) };
-        let mut slot = shared.generated.charge(GENERATED_MAX);
-        slot.grow_to(1).map_err(|_all_taken| FileError::Busy)?;
+        let place = shared.generated.enter().await?;
         let mut charge = shared.listings.budget().charge(self.plan.limits.listing_bytes);
         charge.grow_to(BODY_BYTES_MAX)?;
         let (root, query) = (root.to_owned(), self.request.uri.query().unwrap_or_default().to_owned());
@@ -65,7 +95,7 @@ impl RequestContext<'_> {
         let coding = accepted.best(&self.site.codings);
         let compress_min = self.site.compress.min_bytes;
         let run = move || {
-            let _slot = slot;
+            let _place = place;
             let mut answer = generator.answer(&root, &query)?;
             let body = std::mem::take(&mut answer.body).into_bytes();
             if body.len() > BODY_BYTES_MAX {

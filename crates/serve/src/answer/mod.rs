@@ -43,6 +43,7 @@ use crate::worker::{Peer, Worker};
 pub(crate) use archive::ArchiveBody;
 pub(crate) use clean_urls::CleanUrls;
 pub(crate) use entry_filter::EntryFilter;
+pub(crate) use generated::GeneratedPlaces;
 pub(crate) use listings::ListingCache;
 pub(crate) use representation::FileRepresentations;
 

@@ -120,6 +120,24 @@ fn checks_of_an_address_are_limited_and_nothing_else_waits_for_them() {
     assert_eq!(held.ask("secret"), (200, None));
 }
 
+/// Once, the seventeenth request at a time was answered 503, also for a page in memory.
+#[test]
+fn more_generated_answers_than_are_made_at_once_wait_for_their_turn() {
+    let mut held = Held::start("wrong-passwords-per-min = 0");
+    let ask = |_| {
+        let mut client = held.served.connect();
+        client.send(request("GET", "/", &[("Host", "a")]));
+        client
+    };
+    let waiting: Vec<Client> = (0..40).map(ask).collect();
+    eventually("they do not wait", || held.gauge("fathom_pool_queue") == 15);
+    assert_eq!(held.served.get("/health").status, 200);
+    held.gate.open();
+    for mut client in waiting.into_iter().chain(held.holder.take()) {
+        client.receive("GET").is(200, b"1");
+    }
+}
+
 /// Once, a connection that waited for an answer did not see the end of its client, and the check of
 /// a client that had gone was made.
 #[test]

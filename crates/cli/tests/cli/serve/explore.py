@@ -13,6 +13,14 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from chromium import console, open_browser, wait  # noqa: E402
 
 WATCH = """window.violations = [];
+// Twice, the server has too much to do.
+window.refused = 0;
+const fetched = window.fetch;
+window.fetch = (...address) => {
+  if (window.refused === 2) return fetched(...address);
+  window.refused += 1;
+  return Promise.resolve(new Response("", {status: 503, headers: {"retry-after": "0"}}));
+};
 document.addEventListener('securitypolicyviolation', event => window.violations.push(event.violatedDirective + ' ' + event.blockedURI));"""
 ROWS = "#panel tbody tr"
 
@@ -71,6 +79,7 @@ def main(url, scratch):
             wait(browser, lambda: "deep <b>" in names(browser))
             report["path"] = [crumb.get_attribute("textContent") for crumb in browser.find_elements(By.CSS_SELECTOR, "#crumbs button")]
             report["deep"] = names(browser)
+            report["refused"] = browser.execute_script("return window.refused")
             report["violations"], report["console"] = browser.execute_script("return window.violations"), console(browser)
         finally:
             browser.quit()
