@@ -105,11 +105,14 @@ fn header(run: &Run, cells: &[CellSection], json: &Value, title: &str) -> String
         ("with", Escaped(&run.program).to_string()),
         ("cells", cells.len().to_string()),
         ("arms", arms.len().to_string()),
-        ("blocks", number(json, "blocks")),
+        // An advice has another number in each cell.
+        ("repetitions", if run.blocks > 0 { number(json, "blocks") } else { String::new() }),
         ("samples", run.rows.len().to_string()),
         ("discarded", discarded.to_string()),
     ];
-    let facts = facts.map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).concat();
+    let known = facts.iter().filter(|(_, value)| !value.is_empty());
+    let facts: String =
+        known.map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
     format!(
         "<header>\n<p class=\"eyebrow\">I/O models compared</p>\n<h1>{title}</h1>\n<dl class=\"facts\" data-at=\"\">{facts}</dl>\n</header>\n<main>\n"
     )
@@ -158,7 +161,7 @@ fn noise(cell: &CellSection, json: &Value) -> String {
     let at = format!("/noise/{at}");
     let object = json.pointer(&at).unwrap_or(&Value::Null);
     format!(
-        "<p class=\"note\" data-at=\"{at}\">Two copies of <code>{}</code> differ by a ratio of {}: a difference below {} is not ranked.</p>\n",
+        "<p class=\"note\" data-at=\"{at}\">Two copies of <code>{}</code> differ by a ratio of {}: differences of less than {} are not ranked.</p>\n",
         Escaped(&noise.method),
         interval(object, "ratio"),
         number(object, "floor")

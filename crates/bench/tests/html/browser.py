@@ -134,7 +134,9 @@ def compare_numbers(found, wanted):
         value = float(exact)
         if abs(shown_value(pointer, text) - value) > abs(value) * 0.005:
             problems.append(f"{pointer}: {text} for {exact}")
-    missing = wanted.keys() - {pointer for pointer, _, _ in found}
+    # A number of repetitions that differs by cell, and the throughput of work without bytes, are none.
+    none = {pointer for pointer, text in wanted.items() if pointer.endswith(("/blocks", "/bytes_per_s")) and float(text) == 0}
+    missing = wanted.keys() - none - {pointer for pointer, _, _ in found}
     return problems + [f"{pointer}: not on the page" for pointer in sorted(missing)]
 
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::markup::{Escaped, name};
-use super::number::{interval, number};
+use super::number::{NONE, interval, number};
 use crate::{ArmSummary, Noise, Row, Run};
 
 /// An arm on a cell.
@@ -26,9 +26,10 @@ impl<'a> ArmSection<'a> {
         Self { at, object, summary, name: arm_name(run, summary), samples: Vec::new() }
     }
 
-    /// Formats the number at `key` of the arm.
+    /// Formats the number at `key` of the arm. A workload on names alone has no throughput.
     pub(super) fn number(&self, key: &str) -> String {
-        number(self.object, key)
+        let is_none = key == "bytes_per_s" && self.summary.bytes_per_s == 0.0;
+        if is_none { NONE.to_owned() } else { number(self.object, key) }
     }
 
     /// Formats the interval at `key` of the arm.

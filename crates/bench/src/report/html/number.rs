@@ -29,16 +29,14 @@ impl Unit {
         match name {
             "bytes_per_s" => Unit::Of("B/s"),
             "ops_per_s" => Unit::Of("/s"),
-            "punted" | "steal" | "cached_before" | "cached_after" => Unit::Share,
+            "punted" | "steal" | "cached_before" | "cached_after" | "floor" => Unit::Share,
             "seconds" => Unit::Seconds(1.0),
             "memory_bytes" => Unit::Of("B"),
             name if name.ends_with("_us") => Unit::Seconds(1e-6),
             name if name.ends_with("_s") => Unit::Seconds(1.0),
-            "cpu_s_per_gb"
-            | "cpu_s_per_million_ops"
-            | "switches_per_op"
-            | "device_reads_per_op"
-            | "floor" => Unit::Plain,
+            "cpu_s_per_gb" | "cpu_s_per_million_ops" | "switches_per_op" | "device_reads_per_op" => {
+                Unit::Plain
+            }
             name if name.starts_with("ratio") => Unit::Plain,
             _ => Unit::Exact,
         }
