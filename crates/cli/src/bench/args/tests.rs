@@ -105,7 +105,7 @@ fn senseless_combinations_are_rejected() {
         ("advise . more", "extra operand 'more'"),
         ("advise --size 1M", "--size is not for advise, which asks about all workloads"),
         ("advise --blocks 3", "--blocks is not for advise, which asks about all workloads"),
-        ("write --save", "--validate, --quick, --time and --save are for advise"),
+        ("write --save", "--validate, --quick and --save are for advise"),
     ] {
         assert_eq!(read(line).unwrap_err(), said, "{line}");
     }
