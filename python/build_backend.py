@@ -67,6 +67,11 @@ def target_directory():
     return Path(os.environ.get("CARGO_TARGET_DIR", TOP / "target"), "wheel-build")
 
 
+def variables(profile):
+    """The variables of both builds: with others, cargo would compile what they share once more."""
+    return {f"CARGO_PROFILE_{profile.upper()}_{key}": value for key, value in (("STRIP", "symbols"), ("DEBUG", "none"))}
+
+
 def say(text):
     """Writes a line of progress. pip shows it with ``-v``."""
     print(f"fathomfs: {text}", file=sys.stderr, flush=True)
@@ -77,6 +82,7 @@ def prepare_module():
     if "MATURIN_PEP517_ARGS" not in os.environ:
         os.environ["MATURIN_PEP517_ARGS"] = f"--profile {profile()}"
         os.environ["CARGO_TARGET_DIR"] = str(target_directory())
+        os.environ.update(variables(profile()))
     say("building the Python module (2 of 2)")
 
 
@@ -101,9 +107,9 @@ def build_command(profile):
     say("building the command (1 of 2): a few minutes")
     target = target_directory()
     options = [f"--profile={profile}", "--locked", "--package", "fathomfs", "--target-dir", target]
-    variables = {f"CARGO_PROFILE_{profile.upper()}_{key}": value for key, value in (("STRIP", "symbols"), ("DEBUG", "none"))}
     # Standard output is the installer's.
-    subprocess.run(["cargo", "build", *options], cwd=TOP, env=os.environ | variables, stdout=sys.stderr, check=True)
+    environment = os.environ | variables(profile)
+    subprocess.run(["cargo", "build", *options], cwd=TOP, env=environment, stdout=sys.stderr, check=True)
     return target / ("debug" if profile == "dev" else profile) / "fathom"
 
 
