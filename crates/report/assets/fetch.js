@@ -23,7 +23,7 @@ function fetchEntries(dir) {
 async function answered(address) {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await fetch(address);
-    if (answer.status !== 503 || attempt === ATTEMPTS_MAX) return answer;
+    if (![429, 503].includes(answer.status) || attempt === ATTEMPTS_MAX) return answer;
     const seconds = Number(answer.headers.get("retry-after") ?? 1);
     await new Promise((done) => setTimeout(done, 1000 * seconds));
   }

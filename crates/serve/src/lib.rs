@@ -33,6 +33,7 @@ pub mod negotiate;
 pub mod pages;
 mod panics;
 pub mod path;
+mod places;
 mod plan;
 pub mod proxies;
 pub mod range;

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::answer::GeneratedPlaces;
 use crate::answer::ListingCache;
+use crate::archive::Archive;
 use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
 use crate::config::{self, Config};
@@ -67,7 +68,7 @@ pub(crate) struct SharedState {
     /// The places of answers that are being generated.
     pub(crate) generated: GeneratedPlaces,
     /// The places of archives that are being sent.
-    pub(crate) archives: ArchiveSlots,
+    pub(crate) archives: ArchiveSlots<Box<Archive>>,
     pub(crate) tls: Option<ReloadableTls>,
     /// Whether all encrypted addresses serve HTTP/3 as well.
     #[cfg(feature = "http3")]

@@ -9,17 +9,18 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use fathom_files::FileError;
 use fathom_files::pool::{CallError, Resource, ThreadPool};
-use fathom_io::{Errno, FileType};
+use fathom_io::{Clock, Errno, FileType};
 use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
 
 use super::directory::root_or_path;
 use super::{Answer, EntryFilter, RequestContext, plain, reason};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
-use crate::archive_slots::{ArchiveSlot, SlotRefusal};
+use crate::archive_slots::ArchiveSlot;
 use crate::body::Content;
 use crate::cache::is_forbidden;
 use crate::path::NAME;
+use crate::places::PlaceRefusal;
 
 /// The name of the top directory in an archive of a site's root. In an archive of a mount it is the
 /// last name of the mount's path.
@@ -65,15 +66,11 @@ impl RequestContext<'_> {
         answer.has_unknown_length = true;
         if self.request.method == Method::GET {
             let (shared, limits) = (&self.worker.shared, &self.plan.limits);
-            let (client, are_one) = (self.peer.client, self.peer.address.is_none());
-            let slot = match shared.archives.enter(client, are_one, limits.archives, self.worker.now()) {
+            let slot = shared.archives.enter(self.peer.places_key(), limits.archives, self.worker.now());
+            let slot = match slot {
                 Ok(slot) => slot,
-                Err(SlotRefusal::Full) => return Err(FileError::Busy),
-                Err(SlotRefusal::ClientFull) => {
-                    let answer = plain(StatusCode::TOO_MANY_REQUESTS)
-                        .with(header::RETRY_AFTER, HeaderValue::from_static("1"));
-                    return Ok(Some(self.with_site_headers(answer, path)));
-                }
+                Err(PlaceRefusal::Full) => return Err(FileError::Busy),
+                Err(PlaceRefusal::ClientFull) => return Ok(Some(self.refuse_client(path))),
             };
             let charge = shared.listings.budget().charge(limits.listing_bytes);
             let site = self.site;
@@ -89,13 +86,24 @@ impl RequestContext<'_> {
             let (pool, on) = (self.worker.files.pool().clone(), Resource::Listing(root.dev));
             let archive = pool.run(self.peer.client, on, begin).await??;
             let client = self.peer.client;
-            let state = ArchiveBodyState::of(archive);
             let path = self.site.below_base(&path_of_archive);
-            let mut body = ArchiveBody { pool, client, on, path, first: None, state, slot };
+            let clock = shared.clock.clone();
+            slot.keep(Box::new(archive), 0, clock.now());
+            let state = ArchiveBodyState::Idle;
+            let mut body = ArchiveBody { pool, client, on, path, first: None, state, slot, clock };
             body.begin().await?;
             answer.content = Content::Archive(Box::new(body));
         }
         Ok(Some(self.with_site_headers(answer, path)))
+    }
+}
+
+impl RequestContext<'_> {
+    /// Returns the response to a client that has as many places as one may have.
+    pub(super) fn refuse_client(&self, path: &[u8]) -> Answer {
+        let after = HeaderValue::from_static("1");
+        let answer = plain(StatusCode::TOO_MANY_REQUESTS).with(header::RETRY_AFTER, after);
+        self.with_site_headers(answer, path)
     }
 }
 
@@ -116,18 +124,12 @@ fn disposition(name: &[u8], format: ArchiveFormat) -> HeaderValue {
 type ArchiveStep = (Box<Archive>, Result<Option<Bytes>, FileError>);
 
 enum ArchiveBodyState {
-    /// No step is under way.
-    Idle(Box<Archive>),
+    /// No step is under way: the place has the archive.
+    Idle,
     /// The pool is making a piece.
     Busy(Pin<Box<dyn Future<Output = Result<ArchiveStep, CallError>>>>),
     /// The archive has ended or failed.
     Over,
-}
-
-impl ArchiveBodyState {
-    fn of(archive: Archive) -> Self {
-        Self::Idle(Box::new(archive))
-    }
 }
 
 /// The body of an archive response. The next piece is made when the client has taken the previous
@@ -143,7 +145,8 @@ pub(crate) struct ArchiveBody {
     first: Option<Bytes>,
     state: ArchiveBodyState,
     /// The archive's place among those that are sent at the same time.
-    slot: ArchiveSlot,
+    slot: ArchiveSlot<Box<Archive>>,
+    clock: Clock,
 }
 
 impl ArchiveBody {
@@ -169,18 +172,17 @@ impl ArchiveBody {
 
     /// Polls for the next piece, which is not empty.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FileError>>> {
-        if self.slot.is_lost() {
-            // Another client has the place: this one took too little of it.
-            (self.first, self.state) = (None, ArchiveBodyState::Over);
-            return Poll::Ready(Some(Err(FileError::System(Errno::TIMEDOUT))));
-        }
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(Ok(first)));
         }
         loop {
             match std::mem::replace(&mut self.state, ArchiveBodyState::Over) {
                 ArchiveBodyState::Over => return Poll::Ready(None),
-                ArchiveBodyState::Idle(archive) => self.state = ArchiveBodyState::Busy(self.step(archive)),
+                ArchiveBodyState::Idle => match self.slot.take(self.clock.now()) {
+                    Some(archive) => self.state = ArchiveBodyState::Busy(self.step(archive)),
+                    // Another client has the place: this one took too little.
+                    None => return Poll::Ready(Some(Err(FileError::System(Errno::TIMEDOUT)))),
+                },
                 ArchiveBodyState::Busy(mut step) => {
                     let Poll::Ready(made) = step.as_mut().poll(cx) else {
                         self.state = ArchiveBodyState::Busy(step);
@@ -188,9 +190,9 @@ impl ArchiveBody {
                     };
                     match made {
                         Ok((archive, Ok(Some(bytes)))) => {
-                            self.state = ArchiveBodyState::Idle(archive);
+                            self.slot.keep(archive, bytes.len(), self.clock.now());
+                            self.state = ArchiveBodyState::Idle;
                             if !bytes.is_empty() {
-                                self.slot.record_sent(bytes.len());
                                 return Poll::Ready(Some(Ok(bytes)));
                             }
                         }

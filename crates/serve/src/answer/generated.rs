@@ -12,28 +12,29 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::file::coder;
 use super::{Answer, RequestContext};
 use crate::body::Content;
-use crate::budget::Budget;
 use crate::compress;
 use crate::generator::{BODY_BYTES_MAX, GenerateError, GeneratedAnswer};
 use crate::log::ErrorCategory;
 use crate::negotiate::{AcceptedCodings, Coding};
+use crate::places::{PlaceRefusal, Places};
 
 /// The most answers that are generated, or wait for the pool, at a time.
 const GENERATED_MAX: usize = 16;
-/// The most requests that wait for one of these places.
+/// The most requests that wait for one of these places, and the part of them that is of one client.
 const WAITING_MAX: usize = 256;
+const CLIENT_PART: usize = 4;
 
 /// The places of answers that are being generated, and of requests that wait for one, in their
 /// order.
 #[derive(Debug)]
 pub(crate) struct GeneratedPlaces {
     places: Arc<Semaphore>,
-    waiting: Budget,
+    waiting: Places,
 }
 
 impl Default for GeneratedPlaces {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(GENERATED_MAX)), waiting: Budget::default() }
+        Self { places: Arc::new(Semaphore::new(GENERATED_MAX)), waiting: Places::default() }
     }
 }
 
@@ -41,11 +42,10 @@ impl GeneratedPlaces {
     /// Waits for a place, which is free again when the result is dropped.
     ///
     /// # Errors
-    /// `Busy` if too many requests wait.
-    async fn enter(&self) -> Result<OwnedSemaphorePermit, FileError> {
-        let mut waiting = self.waiting.charge(WAITING_MAX);
-        waiting.grow_to(1).map_err(|_too_many| FileError::Busy)?;
-        Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| FileError::Busy)
+    /// If too many requests wait, in all or of the client.
+    async fn enter(&self, client: (u64, bool)) -> Result<OwnedSemaphorePermit, PlaceRefusal> {
+        let _waiting = self.waiting.enter(client, WAITING_MAX, CLIENT_PART)?;
+        Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| PlaceRefusal::Full)
     }
 }
 
@@ -70,7 +70,12 @@ impl RequestContext<'_> {
         if !is_dir {
             return self.redirect_to_directory(path);
         }
-        match self.generate(root).await {
+        let place = match self.worker.shared.generated.enter(self.peer.places_key()).await {
+            Ok(place) => place,
+            Err(PlaceRefusal::Full) => return self.failed(FileError::Busy.into()).await,
+            Err(PlaceRefusal::ClientFull) => return self.refuse_client(path),
+        };
+        match self.generate(root, place).await {
             Ok(Ok(body)) => self.with_body(body),
             Ok(Err(GenerateError::BadRequest)) => self.error(StatusCode::BAD_REQUEST).await,
             Ok(Err(GenerateError::NotFound)) => self.error(StatusCode::NOT_FOUND).await,
@@ -84,10 +89,13 @@ impl RequestContext<'_> {
     }
 
     /// Generates the body on the pool. The number of such calls and their memory are bounded.
-    async fn generate(&self, root: &Path) -> Result<Result<GeneratedBody, GenerateError>, FileError> {
+    async fn generate(
+        &self,
+        root: &Path,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Result<GeneratedBody, GenerateError>, FileError> {
         let shared = &self.worker.shared;
         let Some(generator) = shared.generator.clone() else { return Ok(Err(GenerateError::NotFound)) };
-        let place = shared.generated.enter().await?;
         let mut charge = shared.listings.budget().charge(self.plan.limits.listing_bytes);
         charge.grow_to(BODY_BYTES_MAX)?;
         let (root, query) = (root.to_owned(), self.request.uri.query().unwrap_or_default().to_owned());

@@ -5,11 +5,11 @@
 //! Does not own: the queue of the checks, which is that of the thread pool, and the responses to
 //! refused clients.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::places::{Place, PlaceRefusal, Places};
 use crate::rate::{RateLimiter, RequestRate};
 
 /// The part of all checks that one client may have.
@@ -50,14 +50,14 @@ pub(crate) struct PasswordChecks(Arc<CheckState>);
 
 #[derive(Debug)]
 struct CheckState {
-    /// The number of checks that wait or run, by client.
-    waiting: Mutex<HashMap<u64, usize>>,
+    /// Those of checks that wait or run.
+    places: Places,
     wrong: RateLimiter,
 }
 
 impl PasswordChecks {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(CheckState { waiting: Mutex::default(), wrong: RateLimiter::new() }))
+        Self(Arc::new(CheckState { places: Places::default(), wrong: RateLimiter::new() }))
     }
 
     /// Returns a place for a check of `client`, unless a limit is reached.
@@ -66,21 +66,15 @@ impl PasswordChecks {
         client: CheckClient,
         limits: CheckLimits,
         now: Instant,
-    ) -> Result<CheckPlace, CheckRefusal> {
+    ) -> Result<Place, CheckRefusal> {
         if let (Some(address), Some(rate)) = (client.address, limits.wrong) {
             self.0.wrong.look(address, rate, now).map_err(CheckRefusal::WrongPasswords)?;
         }
-        let mut waiting = self.0.lock();
-        // The map has an entry for each client that waits, so its sum is as short as it is bounded.
-        if waiting.values().sum::<usize>() >= limits.checks {
-            return Err(CheckRefusal::Full);
-        }
-        let own = waiting.get(&client.key).copied().unwrap_or(0);
-        if client.address.is_some() && own >= limits.checks.div_ceil(CLIENT_PART) {
-            return Err(CheckRefusal::ClientFull);
-        }
-        waiting.insert(client.key, own + 1);
-        Ok(CheckPlace { checks: self.clone(), key: client.key })
+        let key = (client.key, client.address.is_none());
+        self.0.places.enter(key, limits.checks, CLIENT_PART).map_err(|refusal| match refusal {
+            PlaceRefusal::Full => CheckRefusal::Full,
+            PlaceRefusal::ClientFull => CheckRefusal::ClientFull,
+        })
     }
 
     /// Counts a wrong password of `client`.
@@ -88,29 +82,6 @@ impl PasswordChecks {
         if let (Some(address), Some(rate)) = (client.address, limits.wrong) {
             // One that is beyond the limit, as checks run side by side, does not count.
             let _counted = self.0.wrong.take(address, rate, now);
-        }
-    }
-}
-
-impl CheckState {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The place of a check that waits or runs. It is free when this is dropped.
-#[derive(Debug)]
-pub(crate) struct CheckPlace {
-    checks: PasswordChecks,
-    key: u64,
-}
-
-impl Drop for CheckPlace {
-    fn drop(&mut self) {
-        let mut waiting = self.checks.0.lock();
-        match waiting.get_mut(&self.key) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(waiting.remove(&self.key)),
         }
     }
 }
@@ -129,18 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_limited_for_a_client_and_in_all() {
+    fn a_client_has_an_eighth_of_the_places() {
         let (checks, now) = (PasswordChecks::new(), Instant::now());
         let enter = |number| checks.enter(client(number), limits(16), now);
-        let first = [enter(1).unwrap(), enter(1).unwrap()];
+        let _places = [enter(1).unwrap(), enter(1).unwrap()];
         assert_eq!(enter(1).unwrap_err(), CheckRefusal::ClientFull);
-        let others: Vec<_> =
-            (2..9).flat_map(|number| [enter(number).unwrap(), enter(number).unwrap()]).collect();
-        assert_eq!(enter(9).unwrap_err(), CheckRefusal::Full);
-        drop(first);
-        let again = enter(1).unwrap();
-        drop((others, again));
-        assert!(checks.0.lock().is_empty());
     }
 
     #[test]

@@ -85,6 +85,13 @@ impl Deref for WorkerPlan {
     }
 }
 
+impl Peer {
+    /// Returns the client's key, and whether it may be many behind a proxy.
+    pub(crate) fn places_key(&self) -> (u64, bool) {
+        (self.client, self.address.is_none())
+    }
+}
+
 /// The peer of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
+use fathom_io::Clock;
 use fathom_serve::server::StartOptions;
 
 use crate::support::{Client, MemoryLog, TestServer, Tree, config, eventually, noise, request};
@@ -81,17 +82,34 @@ fn a_directory_comes_as_one_file() {
     assert!(!off.get("/d/sub/").text().contains("archive="));
 }
 
-#[test]
-fn there_are_only_so_many_at_once_and_one_that_is_left_makes_room() {
+/// Returns a tree with a directory `large`, whose archive is more than buffers hold.
+fn tree_with_large() -> Tree {
     let tree = tree();
     fs::create_dir(tree.at("large")).unwrap();
     tree.write("large/x", &noise(24 << 20, 1));
-    let top = "metrics = '/metrics'\nlimits = { archives = 1 }";
-    let served = TestServer::new(&tree, top, SITE);
-    let mut slow = Client::connect_narrow(served.address());
-    slow.send(request("GET", "/large/?archive=tar.gz", &[]));
-    let head = slow.head();
+    tree
+}
+
+/// Returns a server whose clock stands still: no client becomes slow.
+fn held(tree: &Tree, top: &str) -> TestServer {
+    let options = StartOptions { clock: Clock::held(), ..StartOptions::default() };
+    TestServer::with(&config(tree, top, SITE), options)
+}
+
+/// Returns a client that has got the head of an archive and takes nothing more.
+fn stalled(served: &TestServer) -> Client {
+    let mut client = Client::connect_narrow(served.address());
+    client.send(request("GET", "/large/?archive=tar.gz", &[]));
+    let head = client.head();
     assert_eq!((head.status, head.field("transfer-encoding")), (200, Some("chunked")));
+    client
+}
+
+#[test]
+fn there_are_only_so_many_at_once_and_one_that_is_left_makes_room() {
+    let tree = tree_with_large();
+    let served = held(&tree, "metrics = '/metrics'\nlimits = { archives = 1 }\n");
+    let slow = stalled(&served);
     let refused = served.get("/d/?archive=zip");
     assert_eq!((refused.status, refused.field("retry-after")), (503, Some("1")));
     served.get("/f").is(200, b"f");
@@ -106,18 +124,9 @@ fn there_are_only_so_many_at_once_and_one_that_is_left_makes_room() {
 /// Once, four readers at two kilobytes a second kept everybody else from archives.
 #[test]
 fn one_address_has_half_of_the_places() {
-    let tree = tree();
-    fs::create_dir(tree.at("large")).unwrap();
-    tree.write("large/x", &noise(24 << 20, 1));
-    let served = TestServer::site(&tree, SITE);
-    let slow: Vec<Client> = (0..2)
-        .map(|_| {
-            let mut client = Client::connect_narrow(served.address());
-            client.send(request("GET", "/large/?archive=tar.gz", &[]));
-            assert_eq!(client.head().status, 200);
-            client
-        })
-        .collect();
+    let tree = tree_with_large();
+    let served = held(&tree, "");
+    let slow = [stalled(&served), stalled(&served)];
     let refused = served.get("/d/?archive=zip");
     assert_eq!((refused.status, refused.field("retry-after")), (429, Some("1")));
     served.get("/f").is(200, b"f");
@@ -127,13 +136,9 @@ fn one_address_has_half_of_the_places() {
 /// An archive that cannot be completed ends with the connection, without the last chunk.
 #[test]
 fn an_archive_that_cannot_be_finished_is_not_ended() {
-    let tree = tree();
-    fs::create_dir(tree.at("large")).unwrap();
-    tree.write("large/x", &noise(24 << 20, 1));
+    let tree = tree_with_large();
     let served = TestServer::site(&tree, SITE);
-    let mut client = Client::connect_narrow(served.address());
-    client.send(request("GET", "/large/?archive=tar.gz", &[]));
-    client.head();
+    let mut client = stalled(&served);
     fs::File::options().write(true).open(tree.at("large/x")).unwrap().set_len(1).unwrap();
     assert!(!client.rest().ends_with(b"0\r\n\r\n"));
 }

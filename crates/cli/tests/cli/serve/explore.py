@@ -13,13 +13,13 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from chromium import console, open_browser, wait  # noqa: E402
 
 WATCH = """window.violations = [];
-// Twice, the server has too much to do.
+// Twice, the server has too much to do: in all, and for this client.
 window.refused = 0;
 const fetched = window.fetch;
 window.fetch = (...address) => {
   if (window.refused === 2) return fetched(...address);
   window.refused += 1;
-  return Promise.resolve(new Response("", {status: 503, headers: {"retry-after": "0"}}));
+  return Promise.resolve(new Response("", {status: [503, 429][window.refused - 1], headers: {"retry-after": "0"}}));
 };
 document.addEventListener('securitypolicyviolation', event => window.violations.push(event.violatedDirective + ' ' + event.blockedURI));"""
 ROWS = "#panel tbody tr"

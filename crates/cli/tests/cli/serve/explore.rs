@@ -301,7 +301,7 @@ fn chromium_fetches_a_directory_that_the_page_leaves_out() {
     );
     let before = report["before"].as_u64().unwrap();
     assert!(before < 20_500 && report["after"].as_u64().unwrap() > before, "{report}");
-    assert_eq!(report["refused"], 2, "503 is asked again");
+    assert_eq!(report["refused"], 2, "503 and 429 are asked again");
     assert_eq!(report["all"], 20_500, "each entry has one row");
     assert_eq!(report["path"], serde_json::json!(["tree", "small", "<img src=x onerror=alert(1)>"]));
     assert_eq!(report["deep"], serde_json::json!(["deep <b>"]));
