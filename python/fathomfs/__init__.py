@@ -91,8 +91,8 @@ def list(
 
     The result is an iterator of batches and an Arrow stream: ``polars.DataFrame(s)``,
     ``duckdb.sql("FROM s")``, ``pyarrow.table(s)`` and ``pandas.DataFrame.from_arrow(s)`` read it.
-    Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``, and ``d_ino``, the
-    inode number that the directory has) need no call for each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
+    Columns that are made of names alone (``path``, ``name``, ``type``, ``depth``) need no call for
+    each entry. ``where`` is decided in the walk: directories outside its path prefix are not entered, and
     conditions on paths and types need no call either. ``st_mtime`` and ``st_ctime`` are seconds as floats, as those of
     ``os.stat``. Names that are not UTF-8 are in ``path_raw`` and ``name_raw``; in ``path`` and
     ``name`` their bytes are replaced.
@@ -144,7 +144,7 @@ def scan(
     """
     if isinstance(roots, (str, bytes, os.PathLike)):
         roots = [roots]
-    paths = [encoded(roots=root) for root in roots]
+    paths = [encoded(roots=root) for root in _options.items("roots", roots)]
     if not paths and not resume:
         raise ValueError("roots: no path says what is to be scanned")
     earlier = _options.encoded_or_none(since=since)

@@ -28,7 +28,7 @@ class FathomError(OSError):
         made.operation = operation
         return made
 
-    def __init__(self, *_arguments: object) -> None:
+    def __init__(self, *_arguments: object, **_named: object) -> None:
         pass
 
     def __str__(self) -> str:
@@ -38,7 +38,8 @@ class FathomError(OSError):
         return f"{action}{self.strerror}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _public(type(self)), (self.errno, self.strerror, self.filename, self.operation)
+        fields = (self.errno, self.strerror, self.filename, self.operation)
+        return _public(type(self)), fields, self.__dict__
 
 
 class InventoryError(FathomError):

@@ -112,6 +112,7 @@ def list(
     max_depth: int | None,
     threads: int | None,
     io: str,
+    follow_root: bool = False,
 ) -> EntryStream: ...
 def infos(
     batches: builtins.list[EntryBatch], is_sorted: bool

@@ -18,6 +18,8 @@ class Inventory:
 
     def __init__(self, inner: _fathomfs.Inventory) -> None:
         self._inner = inner
+        # The working directory may change meanwhile.
+        self._place = os.path.abspath(inner.path)
 
     def __repr__(self) -> str:
         return f"<Inventory {self.path!r}: {len(self):,} entries>"
@@ -33,10 +35,6 @@ class Inventory:
 
     def __reduce__(self) -> tuple[object, ...]:
         return _opened, (self._place,)
-
-    @property
-    def _place(self) -> str:
-        return os.path.abspath(self.path)
 
     def __len__(self) -> int:
         return self._inner.entry_count
@@ -136,7 +134,7 @@ class Inventory:
         ...     [batch.column("change") for batch in old.diff(new)]
         [['created']]
         """
-        return self._inner.diff(new._inner, None if columns is None else _options.names(columns), _options.encoded_or_none(below=below))
+        return self._inner.diff(_inner(new), None if columns is None else _options.names(columns), _options.encoded_or_none(below=below))
 
     def growth(
         self, new: Inventory, *, count: int = 20, below: StrOrBytesPath | None = None
@@ -145,7 +143,7 @@ class Inventory:
 
         ``bytes``, ``apparent`` and ``entries`` are negative where a directory has shrunk.
         """
-        return self._inner.growth(new._inner, count, _options.encoded_or_none(below=below))
+        return self._inner.growth(_inner(new), count, _options.encoded_or_none(below=below))
 
     def query(self, sql: str) -> Any:
         """Runs a SELECT of DuckDB on the views ``files``, ``dirs``, ``entries``, ``errors``, ``links``, ``users`` and ``groups``.
@@ -168,3 +166,9 @@ class Inventory:
 def _opened(path: str) -> Inventory:
     """Opens a pickled inventory."""
     return Inventory(_fathomfs.open_inventory(os.fsencode(path)))
+
+
+def _inner(new: Inventory) -> _fathomfs.Inventory:
+    if not isinstance(new, Inventory):
+        raise TypeError(f"new: expected fathomfs.Inventory, not {type(new).__name__}")
+    return new._inner

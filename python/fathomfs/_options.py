@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable
 
@@ -41,7 +42,7 @@ def patterns(exclude: str | bytes | Iterable[str | bytes]) -> list[bytes]:
     """
     if isinstance(exclude, (str, bytes)):
         exclude = [exclude]
-    return [encoded(exclude=pattern) for pattern in _items("exclude", exclude)]
+    return [encoded(exclude=pattern) for pattern in items("exclude", exclude)]
 
 
 def names(words: str | Iterable[str], argument: str = "columns") -> list[str]:
@@ -55,7 +56,7 @@ def names(words: str | Iterable[str], argument: str = "columns") -> list[str]:
     TypeError: columns: expected str, not bytes
     """
     found = list[str]()
-    for word in [words] if isinstance(words, str) else _items(argument, words):
+    for word in [words] if isinstance(words, str) else items(argument, words):
         if not isinstance(word, str):
             raise TypeError(f"{argument}: expected str, not {type(word).__name__}")
         found.append(word)
@@ -77,14 +78,16 @@ def check_counts(least: int = 1, **counts: int | None) -> None:
     for name, value in counts.items():
         if value is None:
             continue
-        if not isinstance(value, int):
-            raise TypeError(f"{name}: expected int, not {type(value).__name__}")
-        if value < least:
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name}: expected int, not {type(value).__name__}") from None
+        if number < least:
             raise ValueError(f"{name} {value}: it has to be {least} or more")
 
 
 def check_text(**texts: object) -> None:
-    """Raises ``TypeError`` for what is no text.
+    """Raises ``TypeError`` for a value that is not a ``str``.
 
     >>> check_text(io="auto")
     >>> check_text(io=3)
@@ -112,7 +115,7 @@ def check_callable(**functions: object) -> None:
             raise TypeError(f"{name}: expected a callable, not {type(function).__name__}")
 
 
-def _items(argument: str, values: Iterable[object]) -> list[object]:
+def items(argument: str, values: Iterable[object]) -> list[object]:
     if isinstance(values, bytes) or not isinstance(values, Iterable):
         raise TypeError(f"{argument}: expected an iterable, not {type(values).__name__}")
     return [*values]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any, AnyStr, Generic, Literal, NoReturn, overload
 
 from . import _fathomfs, _options
@@ -90,25 +90,28 @@ class TreeIterator(Iterator[DirEntry[AnyStr]]):
         os.scandir(path).close()
         self._is_bytes = isinstance(os.fspath(path), bytes)
         columns = ["path_raw", "name_raw", "type", "d_ino"]
-        self._read = self._stream = _fathomfs.list(os.fsencode(path), columns, None, [], False, None, threads, io)
+        options = (None, list[bytes](), False, None, threads, io, True)
+        self._read = self._stream = _fathomfs.list(os.fsencode(path), columns, *options)
         self._entries: Iterator[DirEntry[AnyStr]] = iter(())
+        self._lock = threading.Lock()
 
     def __iter__(self) -> TreeIterator[AnyStr]:
         return self
 
     def __next__(self) -> DirEntry[AnyStr]:
-        while self._stream is not None:
+        # Threads that share it have one entry each.
+        with self._lock:
             for entry in self._entries:
                 return entry
             try:
-                batch = next(self._stream)
-            except StopIteration:
+                batch = next(self._read)
+            except BaseException:
                 self.close()
-                break
+                raise
             values: Any = batch.column if self._is_bytes else batch.decoded
             columns = (values("path_raw"), values("name_raw"), batch.column("type"), batch.column("d_ino"))
             self._entries = map(DirEntry, *columns)
-        raise StopIteration
+            return next(self._entries)
 
     @property
     def errors(self) -> Sequence[Problem]:
@@ -118,18 +121,14 @@ class TreeIterator(Iterator[DirEntry[AnyStr]]):
     def close(self) -> None:
         """Ends the iteration, and the walk."""
         if self._stream is not None:
+            self._entries = iter(())
             self._stream.close()
             self._stream = None
 
     def __enter__(self) -> TreeIterator[AnyStr]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
     def __del__(self, _warn: Any = warnings.warn) -> None:

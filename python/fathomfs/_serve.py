@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import IO
 from urllib.parse import urlsplit
 
@@ -76,12 +75,7 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
     @property
@@ -138,6 +132,7 @@ def serve(
     ...         urllib.request.urlopen(server.url + "a.txt").read()
     b'hello'
     """
+    _options.check_text(host=host)
     name = f"[{host}]" if ":" in host else host
     flags = ["--listing"] if listing else []
     arguments: list[str | bytes] = [find_command(), "serve", f"--listen={name}:{port}", *flags]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from ._options import StrOrBytesPath
+from ._options import StrOrBytesPath, check_counts, encoded_or_none
 
 #: The types of entries.
 TYPES = ("regular", "directory", "symlink", "fifo", "socket", "block", "char", "unknown")
@@ -45,6 +44,11 @@ class Where:
     types: Collection[str] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("size_min", "size_max"):
+            check_counts(-(1 << 64), **{name: getattr(self, name)})
+        for name in (f"{time}_{end}" for time in ("mtime", "atime", "ctime") for end in ("min", "max")):
+            if not isinstance(getattr(self, name), (datetime, float, int, type(None))):
+                raise TypeError(f"{name}: expected datetime or seconds, not {type(getattr(self, name)).__name__}")
         if isinstance(self.types, str):
             raise TypeError(f"types must be a set of names, not {self.types!r}")
         unknown = sorted(set(self.types or ()).difference(TYPES))
@@ -56,7 +60,7 @@ class Where:
 
     def conditions(self) -> Conditions:
         """The conditions as path prefix, types, and an inclusive range of each bounded column; times in microseconds."""
-        prefix = None if self.path_prefix is None else os.fsencode(self.path_prefix)
+        prefix = encoded_or_none(path_prefix=self.path_prefix)
         ranges = [
             ("size", self.size_min, self.size_max),
             ("mtime", _microseconds(self.mtime_min), _microseconds(self.mtime_max)),

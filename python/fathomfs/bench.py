@@ -12,7 +12,7 @@ from typing import Any
 
 from ._command import find_command
 from ._errors import FathomError
-from ._options import StrOrBytesPath
+from ._options import StrOrBytesPath, encoded
 
 __all__ = ["Advice", "Candidate", "Cell", "Interval", "LeftOut", "advise"]
 
@@ -102,7 +102,7 @@ def advise(
     flags = ["--quick"] if quick else []
     flags += [] if time is None else [f"--time={time}s"]
     flags += [] if seed is None else [f"--seed={seed}"]
-    arguments: list[str | bytes] = [find_command(), "bench", "advise", "--json", *flags, "--", os.fsencode(path)]
+    arguments: list[str | bytes] = [find_command(), "bench", "advise", "--json", *flags, "--", encoded(path=path)]
     return _read_advice(json.loads(_run(arguments, os.fsdecode(path))))
 
 

@@ -79,7 +79,7 @@ class Du(TemporaryTree):
             dirs = sum(stat.S_ISDIR(meta.st_mode) for meta in inodes.values())
             self.assertEqual((usage.dirs, usage.files), (dirs + 1, len(inodes) - dirs))
             self.assertTrue(usage.complete)
-            self.assertEqual(usage.errors, [])
+            self.assertEqual(usage.errors, ())
 
     def test_excludes_by_pattern(self):
         Path(self.root, "a.o").write_bytes(b"x" * 5000)

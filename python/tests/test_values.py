@@ -43,6 +43,7 @@ class Values(TemporaryTree):
             self.assertEqual(again.column(name), batch.column(name), name)
         other = next(ff.list(self.root, columns=["path"]))
         self.assertNotEqual(batch, other)
+        self.assertRaises(TypeError, hash, batch)
         self.assertEqual(repr(other), f"<EntryBatch: {len(other)} rows, columns path>")
         self.assertEqual(repr(ff.list(self.root, columns=["path", "size"])), "<EntryStream: columns path, size>")
         self.assertRaises(ValueError, ff.EntryBatch, [("a", "no type", False, [])], 0)
@@ -69,6 +70,12 @@ class Values(TemporaryTree):
         self.assertEqual(copied(one).top(by="type"), one.top(by="type"))
         self.assertNotEqual(one, other)
         self.assertNotEqual(one, one.path)
+        before, pickled = hash(one), pickle.dumps(one)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.temp)
+        relative = ff.open("one.inv")
+        os.chdir("/")
+        self.assertEqual((hash(one), pickle.loads(pickled), copied(relative)), (before, relative, one))
 
     def test_errors_are_those_of_their_errno(self):
         missing = os.path.join(self.root, "missing")
@@ -83,6 +90,8 @@ class Values(TemporaryTree):
         with self.assertRaises(FileExistsError) as caught:
             ff.scan(self.root, self.root)
         self.assertIsInstance(caught.exception, ff.InventoryError)
+        named = ff.FathomError(errno.EACCES, "Permission denied", operation="open")
+        self.assertEqual((type(named).__mro__[2], named.operation), (PermissionError, "open"))
         plain = ff.FathomError(0, "words")
         self.assertEqual((type(plain), str(plain)), (ff.FathomError, "words"))
         self.assertEqual(type(copied(plain)), ff.FathomError)
@@ -94,6 +103,13 @@ class Values(TemporaryTree):
             ("path", lambda: ff.list(None)),
             ("path", lambda: ff.open(3.5)),
             ("roots", lambda: ff.scan([3], "x")),
+            ("roots", lambda: ff.scan(3, "x")),
+            ("size_min", lambda: ff.Where(size_min="3")),
+            ("mtime_max", lambda: ff.Where(mtime_max="today")),
+            ("path_prefix", lambda: ff.Where(path_prefix=3)),
+            ("new", lambda: inventory.diff(inventory.path)),
+            ("host", lambda: ff.serve(self.root, host=3)),
+            ("path", lambda: ff.bench.advise(3)),
             ("out", lambda: ff.scan(self.root, 3)),
             ("since", lambda: ff.scan(self.root, "x", since=3)),
             ("below", lambda: inventory.top(below=3)),
@@ -125,7 +141,7 @@ class Streams(TemporaryTree):
             threads = [threading.Thread(target=lambda: found.put(sum(map(len, stream)))) for _ in range(3)]
             [thread.start() for thread in threads]
             [thread.join() for thread in threads]
-            self.assertEqual(sum(found.get() for _ in threads), expected)
+            self.assertEqual(sum(found.get_nowait() for _ in threads), expected)
             self.assertTrue(stream.complete)
 
     def test_what_was_taken_is_refused(self):

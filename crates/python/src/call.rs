@@ -59,7 +59,7 @@ pub(crate) fn run<T: Send + 'static>(
 }
 
 /// Does `work`, which only reads, as [`run`] does. A signal whose handler raises does not wait for
-/// its end: no file is left behind by it.
+/// its end, which may be far, or behind a call that never returns.
 pub(crate) fn read<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

@@ -24,7 +24,8 @@ pub(crate) enum Column {
     NameRaw,
     Type,
     Depth,
-    /// The number in the directory: that of `ino`, except for a mount point.
+    /// The inode number in the directory, which `scandir` has without a call: that of `ino`, except
+    /// for a mount point. Users do not see this column.
     DirentIno,
     Size,
     Allocated,
@@ -44,15 +45,14 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// All columns, in the order in which users see them.
-    pub(crate) const ALL: [Self; 21] = [
+    /// All columns that users see, in their order.
+    pub(crate) const ALL: [Self; 20] = [
         Self::Path,
         Self::PathRaw,
         Self::Name,
         Self::NameRaw,
         Self::Type,
         Self::Depth,
-        Self::DirentIno,
         Self::Size,
         Self::Allocated,
         Self::Mtime,
@@ -131,7 +131,8 @@ impl Column {
 /// `ValueError` for a name that no column has.
 pub(crate) fn parse_columns(names: &[String]) -> PyResult<Vec<Column>> {
     let parse = |name: &String| {
-        let found = Column::ALL.into_iter().find(|column| column.name() == name);
+        let known = Column::ALL.into_iter().chain([Column::DirentIno]);
+        let found = known.into_iter().find(|column| column.name() == name);
         found.ok_or_else(|| {
             let names = Column::ALL.map(Column::name).join(", ");
             PyValueError::new_err(format!("unknown column {name:?}: the columns are {names}"))

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call;
-use crate::columns::{Column, parse_columns};
+use crate::columns::parse_columns;
 use crate::error::{of_inventory, of_query};
 use crate::inventory_entries::{entries, span};
 use crate::inventory_tables::{changes, rows};
@@ -107,9 +107,6 @@ impl Inventory {
         below: Option<Vec<u8>>,
     ) -> PyResult<EntryStream> {
         let columns = parse_columns(&columns)?;
-        if columns.contains(&Column::DirentIno) {
-            return Err(PyValueError::new_err("d_ino is a column of walks: inventories have ino"));
-        }
         let predicate = conditions.map(Predicate::new).transpose()?.unwrap_or_default();
         let span = span(py, &self.inner, below)?;
         entries(py, Arc::clone(&self.inner), columns, predicate, span)

@@ -6,7 +6,7 @@ use std::thread;
 
 use crossbeam_channel::bounded;
 use fathom_du::exclude::Exclude;
-use fathom_walk::{Fields, Options, run_unordered};
+use fathom_walk::{Fields, Follow, Options, run_unordered};
 use pyo3::prelude::*;
 
 use crate::columns::{parse_columns, schema};
@@ -22,7 +22,7 @@ const BATCHES_MAX: usize = 8;
 /// Starts a list of the entries below `path`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function")]
-#[pyo3(signature = (path, columns, conditions, exclude, one_file_system, max_depth, threads, io))]
+#[pyo3(signature = (path, columns, conditions, exclude, one_file_system, max_depth, threads, io, follow_root=false))]
 pub(crate) fn list(
     py: Python<'_>,
     path: Vec<u8>,
@@ -33,6 +33,7 @@ pub(crate) fn list(
     max_depth: Option<usize>,
     threads: Option<usize>,
     io: &str,
+    follow_root: bool,
 ) -> PyResult<EntryStream> {
     let root = self::path(path)?;
     let columns = parse_columns(&columns)?;
@@ -44,6 +45,7 @@ pub(crate) fn list(
     let walk = Options::default()
         .model(model(io)?)
         .threads(threads)
+        .follow_roots(if follow_root { Follow::Yes } else { Follow::No })
         .fields(fields.unwrap_or(Fields::IDENTITY))
         .stat_dirs(fields.is_some())
         .unordered_chunks(true);

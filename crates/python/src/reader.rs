@@ -175,6 +175,10 @@ pub(crate) struct DirectoryReader {
 
 impl Drop for DirectoryReader {
     fn drop(&mut self) {
+        // A thread that this process does not have may have held the lock at the fork.
+        if self.process != std::process::id() {
+            return;
+        }
         self.shared.stack().is_closed = true;
         self.shared.changed.notify_all();
     }

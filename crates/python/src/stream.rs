@@ -21,7 +21,7 @@ use crate::visitor::ListState;
 
 /// Time between two looks at signals.
 const LOOK: Duration = Duration::from_millis(50);
-pub(crate) const FORKED: &str = "it was begun in another process, before a fork";
+pub(crate) const FORKED: &str = "this belongs to the process before the fork: begin another one";
 const TAKEN: &str = "the entries were taken before";
 
 type WalkThread = JoinHandle<Result<(), StreamError>>;
@@ -38,6 +38,12 @@ struct BatchSource {
 
 impl Drop for BatchSource {
     fn drop(&mut self) {
+        if self.is_forked() {
+            // Threads that this process does not have may have held locks of the channel.
+            std::mem::forget(std::mem::replace(&mut self.receiver, crossbeam_channel::never()));
+            std::mem::forget(self.thread.take());
+            return;
+        }
         // The workers also notice that the channel has no receiver, but only when they send.
         self.state.stop.store(true, Ordering::Relaxed);
     }

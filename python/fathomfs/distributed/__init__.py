@@ -20,7 +20,7 @@ from typing import Any
 from .. import Inventory
 from .. import open as open_inventory
 from .._errors import FathomError, InventoryError
-from .._options import StrOrBytesPath, check_callable, check_counts, encoded, encoded_or_none, names
+from .._options import StrOrBytesPath, check_callable, check_counts, encoded, encoded_or_none, items, names
 from . import _commit
 from ._coordinator import BUDGET_S, DEATHS_MAX
 from ._driver import ClusterProgress, Driver, Options
@@ -163,7 +163,7 @@ def _absolute(roots: StrOrBytesPath | Iterable[StrOrBytesPath]) -> list[bytes]:
     """Makes operands absolute: workers have other working directories."""
     if isinstance(roots, (str, bytes, os.PathLike)):
         roots = [roots]
-    paths = [os.path.join(os.getcwdb(), encoded(roots=root)) for root in roots]
+    paths = [os.path.join(os.getcwdb(), encoded(roots=root)) for root in items("roots", roots)]
     # With a symbolic link before it, ".." is not what a normalized path says.
     return [path if b".." in path.split(b"/") else os.path.normpath(path) for path in paths]
 
