@@ -61,6 +61,13 @@ impl HardLinks {
         Self::read(inventory, &Scope::whole())
     }
 
+    /// Keeps the names in directories and of inodes, by device and number, for which `keeps` is
+    /// true.
+    pub(crate) fn retain(&mut self, keeps: &mut dyn FnMut(i64, (u64, u64)) -> bool) {
+        let inode = |name: &LinkName| (name.dev.cast_unsigned(), name.ino.cast_unsigned());
+        self.0.retain(|name| keeps(name.dir_id, inode(name)));
+    }
+
     /// Keeps the names that count in `scope`.
     pub(super) fn within(mut self, scope: &Scope) -> Self {
         self.0.retain(|name| scope.contains(name.dir_id));

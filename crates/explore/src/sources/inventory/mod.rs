@@ -81,8 +81,15 @@ enum FoundEntry<'a> {
 impl InventoryTree {
     fn open(path: &Path) -> Result<Self, SourceError> {
         let mut browser = Browser::new(Inventory::open(path).map_err(damaged)?).map_err(damaged)?;
-        let roots = browser.roots().map_err(damaged)?.into_iter().map(|dir| (dir.root, dir)).collect();
+        let roots = roots_of(&mut browser)?;
         Ok(Self { browser, roots, places: DirPlaces::default() })
+    }
+
+    /// Leaves names of inodes with several names out of what is counted once.
+    fn retain_links(&mut self, keeps: &mut dyn FnMut(i64, (u64, u64)) -> bool) -> Result<(), SourceError> {
+        self.browser.retain_links(keeps).map_err(damaged)?;
+        self.roots = roots_of(&mut self.browser)?;
+        Ok(())
     }
 
     /// Finds a directory.
@@ -138,6 +145,10 @@ impl InventoryTree {
     }
 }
 
+fn roots_of(browser: &mut Browser) -> Result<HashMap<usize, BrowsedDir>, SourceError> {
+    Ok(browser.roots().map_err(damaged)?.into_iter().map(|dir| (dir.root, dir)).collect())
+}
+
 impl InventorySource {
     /// Opens the inventory at `path`. Rows have their growth since the inventory at `since`.
     ///
@@ -152,6 +163,21 @@ impl InventorySource {
 
     fn root_path(&self, root: usize) -> Option<Vec<u8>> {
         self.tree.browser.inventory().manifest().roots.get(root).map(|root| root.bytes())
+    }
+
+    /// Hides an entry, with everything below it.
+    fn hide(&mut self, place: &Place, row: &Row) -> Result<(), SourceError> {
+        let (go_on, here) = (AtomicBool::new(false), place.child(&row.name));
+        let mut amount = row.amount;
+        if row.file_type != FileType::Directory {
+            let dir = self.tree.find(place, &go_on)?;
+            dir.into_iter().for_each(|dir| self.removed.add_file(dir, row));
+        } else if let Some(dir) = self.tree.find(&here, &go_on)? {
+            amount = amount_of(&self.tree.browser.sum_of_names(dir).map_err(damaged)?);
+            self.removed.add_tree(dir, &here);
+        }
+        self.removed.add(here, amount);
+        Ok(())
     }
 
     /// Returns the span of a directory.
@@ -387,18 +413,14 @@ impl Source for InventorySource {
     }
 
     fn removed(&mut self, gone: &[(Place, Row)]) {
-        let go_on = AtomicBool::new(false);
         for (place, row) in gone {
-            self.removed.add(place, row);
-            let is_directory = row.file_type == FileType::Directory;
-            let of = if is_directory { &place.child(&row.name) } else { place };
             // A directory that is damaged is reported when it is listed.
-            match self.tree.find(of, &go_on) {
-                Ok(Some(key)) if is_directory => self.removed.add_tree(key),
-                Ok(Some(key)) => self.removed.add_file(key, &row.name),
-                _ => {}
+            if self.hide(place, row).is_err() {
+                self.removed.add(place.child(&row.name), row.amount);
             }
         }
+        // If it fails, sums lack inodes of which some names are left.
+        let _ = self.tree.retain_links(&mut self.removed.links_left());
     }
 
     fn largest(

@@ -7,51 +7,72 @@ use fathom_inventory::store::BrowseKey;
 
 use crate::listing::is_linked;
 use crate::source::{Amount, Place, Row};
-use crate::sources::joined;
 
 /// The entries that were removed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RemovedEntries {
-    /// By place, each with what it takes out of the sums of all directories above.
+    /// By place, each with what it takes out of the sums of all directories above, the size of an
+    /// inode for each of its names. No place is in another.
     entries: HashMap<Place, Amount<u64>>,
+    /// How often entries were removed.
+    count: u64,
     /// The first and the last number of the directories in each removed tree. No tree is in
     /// another.
     trees: BTreeMap<i64, i64>,
     /// The other entries, by the number of their directory.
     files: HashMap<i64, HashSet<Box<[u8]>>>,
+    /// How many of them are names of an inode with several names, by the number of their directory.
+    links: HashMap<(i64, (u64, u64)), u64>,
 }
 
 impl RemovedEntries {
     /// Returns how often entries were removed.
     pub(super) fn count(&self) -> u64 {
-        self.entries.len() as u64
+        self.count
     }
 
     /// Returns whether an entry that is no directory is gone.
     pub(super) fn has(&self, dir_id: i64, name: &[u8]) -> bool {
-        let tree = self.trees.range(..=dir_id).next_back();
-        tree.is_some_and(|(_, last)| *last >= dir_id)
-            || self.files.get(&dir_id).is_some_and(|names| names.contains(name))
+        self.has_dir(dir_id) || self.files.get(&dir_id).is_some_and(|names| names.contains(name))
     }
 
-    /// Notes that a directory is gone, with everything below it.
-    pub(super) fn add_tree(&mut self, key: BrowseKey) {
+    fn has_dir(&self, dir_id: i64) -> bool {
+        self.trees.range(..=dir_id).next_back().is_some_and(|(_, last)| *last >= dir_id)
+    }
+
+    /// Returns a function that tells of each name of an inode with several names, by the number of
+    /// its directory, whether it is left. Names of an inode in one directory are alike.
+    pub(super) fn links_left(&self) -> impl FnMut(i64, (u64, u64)) -> bool {
+        let mut links = self.links.clone();
+        move |dir_id, inode| {
+            let count = links.get_mut(&(dir_id, inode)).filter(|count| **count > 0);
+            let is_gone = count.map(|count| *count -= 1).is_some();
+            !is_gone && !self.has_dir(dir_id)
+        }
+    }
+
+    /// Notes that a directory is gone, with everything below it and what was removed there before.
+    pub(super) fn add_tree(&mut self, key: BrowseKey, place: &Place) {
+        let is_within =
+            |within: &Place| within.root == place.root && rest(&place.below, &within.below).is_some();
+        self.entries.retain(|within, _| !is_within(within));
         let (first, last) = key.numbers();
         self.trees.retain(|within, _| !(first..=last).contains(within));
         self.trees.insert(first, last);
     }
 
     /// Notes that an entry of a directory is gone.
-    pub(super) fn add_file(&mut self, dir: BrowseKey, name: &[u8]) {
-        self.files.entry(dir.numbers().0).or_default().insert(name.into());
+    pub(super) fn add_file(&mut self, dir: BrowseKey, row: &Row) {
+        let dir_id = dir.numbers().0;
+        if self.files.entry(dir_id).or_default().insert(row.name.clone()) && is_linked(row) {
+            *self.links.entry((dir_id, (row.identity.dev, row.identity.ino))).or_default() += 1;
+        }
     }
 
-    /// Adds an entry. A file with several names takes its size out of no sum, because another name
-    /// may be left below the same directory.
-    pub(super) fn add(&mut self, place: &Place, row: &Row) {
-        let amount = if is_linked(row) { Amount::default() } else { row.amount };
-        let below = joined(&place.below, &row.name);
-        self.entries.insert(Place { root: place.root, below }, amount.with_itself());
+    /// Adds an entry, which takes `amount` out of sums.
+    pub(super) fn add(&mut self, place: Place, amount: Amount<u64>) {
+        self.entries.insert(place, amount.with_itself());
+        self.count += 1;
     }
 
     /// Returns what is gone below a directory.

@@ -10,7 +10,9 @@ use fathom_inventory::usage::{UsageTarget, directories, find};
 
 use super::*;
 use crate::sources::live::{LiveOptions, LiveSource};
-use crate::sources::test_tree::{NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, top};
+use crate::sources::test_tree::{
+    NOT_CANCELLED, TestTree, assert_facts, assert_sums, at, listed, sizes, sums_of, top,
+};
 
 fn scanned(tree: &TestTree, name: &str, options: Scan) -> PathBuf {
     let out = tree.beside(name);
@@ -280,6 +282,13 @@ fn removed_entries_leave_the_sums_of_all_files() {
             assert_eq!(files.apparent, expected.apparent, "seed {seed}");
             let all = source.largest(&top(), 1000, &NOT_CANCELLED).unwrap();
             assert_eq!(all.len() as u64, files.entries, "seed {seed}");
+            for below in tree.dirs() {
+                let (found, expected) = (sums_of(&mut source, &below), tree.sums_below(&below, false));
+                let facts = |sums: Amount<u64>| (sums.apparent, sums.entries);
+                assert_eq!(facts(found), facts(expected), "seed {seed}: {below:?}");
+                assert_eq!(source.total(Some(&at(&below))), Some(found), "seed {seed}: {below:?}");
+            }
+            assert_eq!(source.total(None), Some(sums_of(&mut source, b"")), "seed {seed}");
         }
     }
 }

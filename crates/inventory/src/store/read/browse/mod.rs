@@ -205,6 +205,29 @@ impl Browser {
         found.ok_or_else(|| self.inventory.refused("its directories are not in their order"))
     }
 
+    /// Returns the sum of a directory with the size of an inode for each of its names.
+    ///
+    /// # Errors
+    /// If the inventory is damaged.
+    pub fn sum_of_names(&mut self, key: BrowseKey) -> std::result::Result<UsageSum, Error> {
+        let mut sum = self.dir(key)?.sum;
+        sum.add(&self.corrections.of_links(key.span()));
+        Ok(sum)
+    }
+
+    /// Leaves names of inodes with several names out of what is counted once. `keeps` gets the
+    /// number of the directory of each name, and the device and number of the inode. Sums of names
+    /// stay as they are. The names are read again, if there are any.
+    ///
+    /// # Errors
+    /// If the inventory is damaged.
+    pub fn retain_links(
+        &mut self,
+        keeps: &mut dyn FnMut(i64, (u64, u64)) -> bool,
+    ) -> std::result::Result<(), Error> {
+        self.corrections.retain_links(&self.inventory, keeps)
+    }
+
     /// Calls `with` for each subdirectory of a directory, the last one first, until it breaks.
     /// Returns false if `cancelled` was set before.
     ///

@@ -41,8 +41,29 @@ impl SumCorrections {
             (dir, total)
         };
         let skipped = skipped.into_iter().map(add).collect();
-        let (links, links_of_all) = read_links(inventory)?;
+        let (links, links_of_all) = read_surplus(inventory, &HardLinks::read_all(inventory)?)?;
         Ok(Self { skipped, links, links_of_all, gaps })
+    }
+
+    /// Corrects the sums for the names that are left of inodes with several names.
+    pub(super) fn retain_links(
+        &mut self,
+        inventory: &Inventory,
+        keeps: &mut dyn FnMut(i64, (u64, u64)) -> bool,
+    ) -> Result<(), Error> {
+        if self.links.is_empty() && self.links_of_all == UsageSum::default() {
+            return Ok(());
+        }
+        let mut links = HardLinks::read_all(inventory)?;
+        links.retain(keeps);
+        (self.links, self.links_of_all) = read_surplus(inventory, &links)?;
+        Ok(())
+    }
+
+    /// Returns what names of inodes that count already add to the size of a directory with this
+    /// span.
+    pub(super) fn of_links(&self, span: Span) -> UsageSum {
+        self.links.get(&span.first).copied().unwrap_or_default()
     }
 
     /// Returns what is too much in the sums of a directory with this span.
@@ -52,7 +73,7 @@ impl SumCorrections {
             count.checked_sub(1).map_or_else(UsageSum::default, |at| self.skipped[at].1)
         };
         let mut surplus = until(span.last.saturating_add(1)).minus(&until(span.first));
-        surplus.add(&self.links.get(&span.first).copied().unwrap_or_default());
+        surplus.add(&self.of_links(span));
         surplus
     }
 
@@ -70,9 +91,11 @@ impl SumCorrections {
 
 /// Returns what names of inodes that count already add to the size of each directory, and to that
 /// of all roots. All of them are entries.
-fn read_links(inventory: &Inventory) -> Result<(HashMap<i64, UsageSum>, UsageSum), Error> {
-    let links = HardLinks::read_all(inventory)?;
-    let (mut found, mut surplus) = (HashMap::new(), LinkSurplus::new(&links));
+fn read_surplus(
+    inventory: &Inventory,
+    links: &HardLinks,
+) -> Result<(HashMap<i64, UsageSum>, UsageSum), Error> {
+    let (mut found, mut surplus) = (HashMap::new(), LinkSurplus::new(links));
     let size = |sum: UsageSum| UsageSum { entries: 0, ..sum };
     if surplus.is_empty() {
         return Ok((found, UsageSum::default()));
