@@ -34,11 +34,8 @@ pub enum RemovalKind {
 /// The extent of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalPlan {
-    /// The number of entries that are no directories.
-    pub files: u64,
-    /// The number of directories.
-    pub directories: u64,
-    /// The most that will be tried: what was counted, and what could not be looked into.
+    /// The numbers of entries that will be tried, at most: of those that were counted, and of those
+    /// that could not be looked into.
     pub possible: RemovalLimit,
     /// The allocated bytes of all of them; an inode with several names counts once.
     pub bytes: u64,

@@ -87,10 +87,8 @@ impl Remover for TreeRemover {
         let plan = self.run((RemovalAction::DryRun, None), removals, &watch, &mut |_| (), stop);
         let plan = plan.map_err(|error| error.to_string().into_bytes())?;
         match watch.take_failure() {
-            Some(failure) if plan.files + plan.directories == 0 => Err(failure),
+            Some(failure) if plan.possible.files + plan.possible.directories == 0 => Err(failure),
             failure => Ok(RemovalPlan {
-                files: plan.files,
-                directories: plan.directories,
                 possible: plan.possible,
                 bytes: plan.allocated,
                 freed: (plan.failures == 0 && !plan.stopped).then_some(plan.freed),

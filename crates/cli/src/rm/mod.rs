@@ -133,11 +133,10 @@ fn removed(
     }
 }
 
-/// Returns what the question has of a plan. Where nothing could be counted, it has what will be
-/// tried.
+/// Returns what the question has of a plan: what will be tried, also where it could not be counted.
 fn shown(plan: RemovalSummary) -> RemovalSummary {
     let RemovalLimit { files, directories } = plan.possible;
-    if plan.files + plan.directories > 0 { plan } else { RemovalSummary { files, directories, ..plan } }
+    RemovalSummary { files, directories, ..plan }
 }
 
 fn sum(one: &RemovalSummary, other: &RemovalSummary) -> RemovalSummary {

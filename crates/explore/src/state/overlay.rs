@@ -83,7 +83,9 @@ impl RemovalRun {
     pub fn confirmation(&self) -> Confirmation<'_> {
         match &self.step {
             RunStep::Planning => Confirmation::Planning,
-            RunStep::Confirming(plan, typed) if plan.directories > 0 => Confirmation::Count(plan, typed),
+            RunStep::Confirming(plan, typed) if plan.possible.directories > 0 => {
+                Confirmation::Count(plan, typed)
+            }
             RunStep::Confirming(plan, _) => Confirmation::Key(plan),
             RunStep::Removing(progress) => Confirmation::Removing(*progress),
         }
@@ -102,10 +104,10 @@ impl RemovalRun {
             RunStep::Removing(_) => (true, is_end.then_some(Effect::StopRemoval)),
             RunStep::Confirming(..) if is_end => (false, None),
             RunStep::Confirming(plan, typed) => {
-                let count = plan.files + plan.directories;
+                let RemovalLimit { files, directories } = plan.possible;
                 let is_confirmed = match key {
-                    Key::Char('y') => plan.directories == 0,
-                    Key::Enter => plan.directories > 0 && typed.parse() == Ok(count),
+                    Key::Char('y') => directories == 0,
+                    Key::Enter => directories > 0 && typed.parse() == Ok(files + directories),
                     _ => false,
                 };
                 match key {

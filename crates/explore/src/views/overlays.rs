@@ -127,7 +127,10 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
         }
         Confirmation::Count(plan, typed) => {
             lines.extend(extent(plan, run.kind(), charset));
-            lines.push(format!("Type {}, Enter (Esc: no): {typed}_", plan.files + plan.directories));
+            lines.push(format!(
+                "Type {}, Enter (Esc: no): {typed}_",
+                plan.possible.files + plan.possible.directories
+            ));
         }
         Confirmation::Removing(progress) => {
             let failures = progress.failures;
@@ -145,7 +148,7 @@ fn extent(plan: &RemovalPlan, kind: RemovalKind, charset: Charset) -> Vec<String
         None => "frees an unknown part".to_owned(),
     };
     let numbers = [
-        format!("files: {}, directories: {}", plan.files, plan.directories),
+        format!("files: {}, directories: {}", plan.possible.files, plan.possible.directories),
         format!("{} on disk, {freed}", text::size(plan.bytes)),
     ];
     let kept = plan.kept.as_ref().map(|kept| format!("stays: {}", text::name(kept, charset)));

@@ -27,7 +27,7 @@ impl FakeRemover {
     /// Returns the plan of a removal of so many.
     pub(crate) fn plan_of(files: u64, directories: u64) -> RemovalPlan {
         let possible = RemovalLimit { files, directories };
-        RemovalPlan { files, directories, possible, bytes: 1 << 20, freed: Some(1 << 19), kept: None }
+        RemovalPlan { possible, bytes: 1 << 20, freed: Some(1 << 19), kept: None }
     }
 }
 

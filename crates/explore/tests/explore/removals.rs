@@ -42,7 +42,7 @@ fn a_directory_is_removed_only_after_its_count_was_typed() {
     let mut it = explorer();
     it.keys("D");
     assert!(
-        matches!(confirmation(&it), Confirmation::Count(plan, "") if plan.files + plan.directories == 11)
+        matches!(confirmation(&it), Confirmation::Count(plan, "") if plan.possible.files + plan.possible.directories == 11)
     );
     it.keys("y\n10\n");
     assert_eq!(it.remover.removed.len(), 0);
@@ -60,7 +60,7 @@ fn the_marked_entries_are_removed_whatever_is_under_the_cursor() {
     assert_eq!(it.marked().len(), 3);
     // The order changes, and other rows are under the cursor: the marks decide.
     it.keys("\x1b1nnfphotos\nd");
-    assert!(matches!(confirmation(&it), Confirmation::Key(plan) if plan.files == 3));
+    assert!(matches!(confirmation(&it), Confirmation::Key(plan) if plan.possible.files == 3));
     it.keys("y");
     let mut below: Vec<_> = it.remover.removed[0].1.iter().map(|removal| removal.below.clone()).collect();
     below.sort();

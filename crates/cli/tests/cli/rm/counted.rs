@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use super::{left, run};
+use super::{LESS, left, run};
 use crate::explore::tmux::Tmux;
-use crate::support::{Tree, needs_mounts};
+use crate::support::{Tree, needs_mounts, needs_tool};
 
 #[test]
 fn what_operands_share_is_counted_once() {
@@ -51,6 +51,25 @@ fn more_than_was_confirmed_is_asked_about_again() {
     tmux.line("2");
     tmux.wait_for("status 0.");
     assert!(!tmux.tree.at("d").exists());
+}
+
+/// Once, the question had only what was counted, though more was tried.
+#[test]
+fn what_could_not_be_looked_into_is_a_part_of_the_question() {
+    if !needs_tool("setpriv") {
+        return;
+    }
+    let tree = Tree::parse("d/unreadable/f 1, d/open/f 1").mode("d/unreadable", 0);
+    let Some(tmux) = Tmux::start(tree) else { return };
+    let less = if rustix::process::geteuid().is_root() { LESS.join(" ") } else { String::new() };
+    tmux.line(&format!("setpriv {less} fathom rm -r d; echo status $?."));
+    tmux.wait_for("cannot open directory 'd/unreadable': Permission denied");
+    tmux.wait_for("remove 1 file and 3 directories (");
+    tmux.line("1");
+    tmux.wait_for("status 1.");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(tmux.tree.at("d/unreadable"), mode).unwrap();
+    assert_eq!(left(&tmux.tree), "d d/unreadable d/unreadable/f");
 }
 
 #[test]

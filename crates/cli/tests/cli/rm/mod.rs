@@ -258,12 +258,15 @@ fn a_log_that_cannot_be_written_stops_the_removal() {
     assert!((1..3000).contains(&left), "{left}");
 }
 
+/// Options of setpriv that take root's exemption from permission checks.
+const LESS: [&str; 2] =
+    ["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"];
+
 /// Runs `program` with arguments, without root's exemption from permission checks.
 fn with_less(tree: &Tree, program: &std::path::Path, words: &[&str]) -> (i32, String, String) {
-    let drop = ["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"];
     let mut command = Command::new("setpriv");
     if rustix::process::geteuid().is_root() {
-        command.args(drop);
+        command.args(LESS);
     }
     parts(&command.arg(program).args(words).current_dir(tree.path()).env("LC_ALL", "C").output().unwrap())
 }

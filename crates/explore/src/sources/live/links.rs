@@ -92,6 +92,9 @@ impl LinkedInodes {
     ) -> Vec<LinkChange> {
         let mut changes = Vec::new();
         self.0.retain(|_, inode| {
+            if !inode.dirs.iter().any(|dir| is_gone(*dir)) {
+                return true;
+            }
             let (mut kept, mut dirs) = (Vec::new(), std::mem::take(&mut inode.dirs).into_iter().peekable());
             while let Some(dir) = dirs.next() {
                 if is_gone(dir) {

@@ -369,7 +369,7 @@ impl Source for LiveSource {
     fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
         let tree = self.shared.tree();
         match place {
-            Some(place) => tree.find(place).map(|dir| tree.row(dir).amount),
+            Some(place) => tree.find(place).filter(|dir| tree.is_read(*dir)).map(|dir| tree.row(dir).amount),
             None => Some(tree.total()),
         }
     }

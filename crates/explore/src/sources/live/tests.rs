@@ -221,6 +221,7 @@ fn a_pause_holds_the_walk_and_a_stop_ends_it() {
     let control = source.walks[0].control.clone();
     wait_for("a worker waits", || control.waiting.load(Ordering::Relaxed) > 0);
     assert_eq!((source.progress().entries, source.roots()[0].state), (0, RowState::Walking));
+    assert_eq!(source.total(Some(&top())), None, "its rows have more than was counted");
     source.pause(false);
     source.wait();
     assert_eq!(source.roots()[0].amount, tree.sums(false));

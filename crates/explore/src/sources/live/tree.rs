@@ -515,8 +515,8 @@ impl LiveTree {
         has_links
     }
 
-    /// Takes a file out of the directory `dir`, if that has been read: before, nobody knows whether
-    /// the file was counted.
+    /// Takes a file out of the directory `dir`, if that has been read: until then, the file may not
+    /// have been counted.
     pub(super) fn remove_file(&mut self, dir: u32, row: &Row) {
         if !self.is_read(dir) {
             return;
