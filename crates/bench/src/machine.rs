@@ -3,6 +3,7 @@
 use std::fs::read_to_string;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_io::mounts;
 use rustix::fs::{major, minor};
@@ -82,11 +83,19 @@ fn device(dir: &Path) -> Vec<(String, String)> {
     ]
 }
 
-/// Returns the load of the last minute: the mean number of processes that run or wait for a
-/// processor or a disk (proc_loadavg(5)). `None` if it is unknown.
+/// Returns how many threads but this one run or wait for a processor now (proc_loadavg(5)), as the
+/// mean of a tenth of a second. `None` if it is unknown.
 #[must_use]
 pub fn load() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+    const LOOKS: u32 = 10;
+    let mut sum = 0.0;
+    for _ in 0..LOOKS {
+        std::thread::sleep(Duration::from_millis(10));
+        let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+        let running: f64 = text.split(' ').nth(3)?.split('/').next()?.parse().ok()?;
+        sum += (running - 1.0).max(0.0);
+    }
+    Some(sum / f64::from(LOOKS))
 }
 
 #[cfg(test)]

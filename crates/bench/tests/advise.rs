@@ -102,6 +102,10 @@ impl SampleSource for Machine {
         HostProbe { cpus: 2, nops: Some(nops), writes_are_handed_over: Some(true), load: Some(self.load) }
     }
 
+    fn is_stopped(&mut self) -> bool {
+        self.samples() as usize >= self.samples_max
+    }
+
     fn stays_warm(&self, cell: &Cell) -> Option<String> {
         let is_file = matches!(cell.workload, Workload::Read | Workload::RandomRead);
         self.stays_warm.clone().filter(|_| cell.cache == CacheState::Cold && !is_file)
@@ -169,7 +173,7 @@ fn advise_on(machine: &mut Machine) -> (Advice, AdviceEnd) {
             time: Duration::ZERO,
             time_max: TIME_MAX,
             limit: Duration::MAX,
-            may_answer_none: false,
+            first_limit: Duration::MAX,
         },
         Run::default(),
         machine,
@@ -183,7 +187,7 @@ fn unseen() -> AdviceOptions {
         time: Duration::ZERO,
         time_max: TIME_MAX,
         limit: Duration::MAX,
-        may_answer_none: false,
+        first_limit: Duration::MAX,
     }
 }
 
@@ -243,7 +247,7 @@ fn more_time_is_used_for_more_blocks_and_never_without_end() {
         time: Duration::from_secs(3600),
         time_max: TIME_MAX,
         limit: Duration::MAX,
-        may_answer_none: false,
+        first_limit: Duration::MAX,
     };
     let (advice, _) = advise(&ask, Run::default(), &mut machine);
     let most = machine.samples.values().max();
@@ -303,7 +307,7 @@ fn the_most_valuable_questions_are_answered_first() {
         time: Duration::ZERO,
         time_max: Duration::from_secs(180),
         limit: Duration::MAX,
-        may_answer_none: false,
+        first_limit: Duration::MAX,
     };
     let (advice, end) = advise(&ask, Run::default(), &mut machine);
     assert!(matches!(end, AdviceEnd::Complete));
@@ -329,7 +333,7 @@ fn a_machine_in_use_is_said_first_and_half_an_answer_is_none() {
         time: Duration::ZERO,
         time_max: TIME_MAX,
         limit: Duration::from_secs(seconds),
-        may_answer_none: true,
+        first_limit: Duration::from_secs(seconds),
     });
     let begun = machine.now;
     let (advice, end) = advise(&ask, Run::default(), &mut machine);
@@ -343,9 +347,10 @@ fn a_machine_in_use_is_said_first_and_half_an_answer_is_none() {
     assert!(text.starts_with(&first), "{text}");
     let is_open = |workload: &str| advice.left_out.iter().any(|left| left.cell.starts_with(workload));
     assert_eq!(advice.commands.iter().any(|line| line.starts_with("du, ")), !is_open("stat "));
-    let none = AdviceOptions { limit: Duration::from_secs(1), ..ask.clone() };
+    let second = Duration::from_secs(1);
+    let none = AdviceOptions { limit: second, first_limit: second, ..ask.clone() };
     assert_eq!(advise(&none, Run::default(), &mut machine).0.verdicts.len(), 0);
-    let one = AdviceOptions { may_answer_none: false, ..none };
+    let one = AdviceOptions { first_limit: ask.limit, ..none };
     assert_eq!(advise(&one, Run::default(), &mut machine).0.verdicts.len(), 1);
     // Numbers that are all noise are no answer either.
     let mut machine = Machine::new(usual);
@@ -369,7 +374,7 @@ fn a_slow_device_gets_fewer_operations_so_that_all_questions_are_answered() {
         time: Duration::from_secs(120),
         time_max: Duration::from_secs(165),
         limit: Duration::MAX,
-        may_answer_none: false,
+        first_limit: Duration::MAX,
     };
     let mut machine = Machine::new(slow);
     (machine.is_sized, machine.sample_takes) = (true, Duration::from_millis(20));

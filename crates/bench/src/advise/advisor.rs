@@ -59,8 +59,9 @@ pub struct AdviceOptions {
     pub time_max: Duration,
     /// The time after which no further sample begins: a question that was begun has no answer.
     pub limit: Duration,
-    /// Whether the limit also holds before the first question is answered.
-    pub may_answer_none: bool,
+    /// The same until the first question is answered, and the time after which no further cell is
+    /// measured until then.
+    pub first_limit: Duration,
 }
 
 /// The way in which an advice run ended.
@@ -124,7 +125,7 @@ impl Advisor<'_> {
         for (at, cell) in cells.iter().enumerate() {
             if let Some(reason) = self.source.stays_warm(cell) {
                 self.advice.left_out.push(SkippedCell { cell: cell.label(), reason });
-            } else if is_begun && self.may_end() && self.is_out_of_time() {
+            } else if is_begun && self.is_out_of_time() {
                 self.skip(cell, NO_TIME_LEFT.to_owned());
             } else {
                 is_begun = true;
@@ -176,13 +177,10 @@ impl Advisor<'_> {
         self.options.time.saturating_sub(used) / u32::try_from(left).unwrap_or(1)
     }
 
-    /// Returns whether the run may end with the answers that it has.
-    fn may_end(&self) -> bool {
-        self.options.may_answer_none || !self.advice.verdicts.is_empty()
-    }
-
     fn is_out_of_time(&self) -> bool {
-        self.source.now() - self.started > self.options.time_max
+        let AdviceOptions { time_max, first_limit, .. } = *self.options;
+        let is_first = self.advice.verdicts.is_empty();
+        self.source.now() - self.started > if is_first { first_limit } else { time_max }
     }
 
     fn cpus(&self) -> usize {
@@ -199,7 +197,9 @@ impl Advisor<'_> {
         before: u32,
     ) -> Result<Vec<Row>, AdviceEnd> {
         let seed = self.options.seed.wrapping_add(before.into());
-        let end = self.started.checked_add(self.options.limit).filter(|_| self.may_end());
+        let is_first = self.advice.verdicts.is_empty();
+        let limit = if is_first { self.options.first_limit } else { self.options.limit };
+        let end = self.started.checked_add(limit);
         let measured = self.source.measure(cell, arms, blocks, seed, end);
         let mut outcome = measured.map_err(AdviceEnd::Failed)?;
         outcome.rows.iter_mut().for_each(|row| row.block += before);
@@ -211,11 +211,9 @@ impl Advisor<'_> {
         self.advice.run.rows.extend(outcome.rows.iter().cloned());
         match outcome.end {
             runner::RunEnd::Complete => Ok(outcome.rows),
+            runner::RunEnd::Interrupted if self.source.is_stopped() => Err(AdviceEnd::Interrupted),
             // The time is over: what was answered before is all there is.
-            runner::RunEnd::Interrupted if end.is_some_and(|end| self.source.now() >= end) => {
-                Err(AdviceEnd::Complete)
-            }
-            runner::RunEnd::Interrupted => Err(AdviceEnd::Interrupted),
+            runner::RunEnd::Interrupted => Err(AdviceEnd::Complete),
             runner::RunEnd::Failed(error) if matches!(error.op(), Op::Verify | Op::Prepare) => {
                 Err(AdviceEnd::Failed(error))
             }

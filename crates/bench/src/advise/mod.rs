@@ -49,7 +49,8 @@ pub struct Advice {
     pub walk_in_flight: Option<u32>,
     /// The measurements from which the predictions derive.
     pub constants: CostConstants,
-    /// The load of the machine at the start; `None` if unknown.
+    /// The number of other threads that ran or waited for a processor at the start; `None` if
+    /// unknown.
     #[serde(default)]
     pub load: Option<f64>,
     /// The number of cells that could be measured here and have no answer.

@@ -25,8 +25,7 @@ pub struct HostProbe {
     pub nops: Option<NopCosts>,
     /// Whether io_uring punts every buffered write to a kernel worker; `None` if unknown.
     pub writes_are_handed_over: Option<bool>,
-    /// The mean number of processes that run or wait for a processor or a disk, over the last
-    /// minute; `None` if unknown.
+    /// The number of other threads that run or wait for a processor at the start; `None` if unknown.
     pub load: Option<f64>,
 }
 
@@ -43,6 +42,9 @@ pub trait SampleSource {
     fn now(&self) -> Instant {
         Instant::now()
     }
+
+    /// Returns whether the user has stopped the run.
+    fn is_stopped(&mut self) -> bool;
 
     /// Executes `arms` in `cell` in `blocks` blocks, the first arm twice in each block. `seed`
     /// determines the order. No sample begins after `end`, if there is one: then the outcome is
@@ -115,6 +117,10 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
 
     fn stays_warm(&self, cell: &Cell) -> Option<String> {
         cell.stays_warm(&self.dir)
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        self.observer.stop()
     }
 
     fn measure(

@@ -41,7 +41,8 @@ const UNSEEN: u64 = 1_000_003;
 /// Runs the command. Returns the exit status.
 pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
     let update = || args.save.as_ref().map(|target| ProfileUpdate::new(args, target)).transpose();
-    match check_room(args).and_then(|()| Ok((bench_paths()?, update()?))) {
+    let budget = AdviceBudget::of(args);
+    match check_room(args, &budget).and_then(|()| Ok((bench_paths()?, update()?))) {
         Err(message) => {
             print_error(NAME, message.as_bytes());
             FAILED
@@ -51,7 +52,7 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
             let mut programs = Programs { own: paths.own, others: Vec::new(), stop: &stop };
             let meter = BenchMeter::new(&stop, String::new());
             let mut site = DirectorySource::new(args.path.clone(), &mut programs, meter);
-            let (advice, saved, end) = measure_and_save(args, update, command, &mut site);
+            let (advice, saved, end) = measure_and_save((args, &budget), update, command, &mut site);
             let end = match (end, site.remove_files()) {
                 (end @ AdviceEnd::Failed(_), _) | (end, Ok(())) => end,
                 (_, Err(error)) => AdviceEnd::Failed(error),
@@ -68,7 +69,7 @@ struct AdviceBudget {
     time: Duration,
     time_max: Duration,
     limit: Duration,
-    may_answer_none: bool,
+    first_limit: Duration,
 }
 
 impl AdviceBudget {
@@ -76,26 +77,26 @@ impl AdviceBudget {
         // Where others use the machine, trees are small: they take a part of the time to make.
         let is_in_use = machine::load().is_some_and(|load| load > cpus_allowed() as f64);
         let most = if is_in_use { QUICK } else { 1.0 };
-        let usual =
-            Self { scale: most, time: TIME, time_max: TIME_MAX, limit: LIMIT, may_answer_none: false };
+        let usual = Self { scale: most, time: TIME, time_max: TIME_MAX, limit: LIMIT, first_limit: LIMIT };
         match args.time {
             limit if args.quick => {
                 let limit = limit.unwrap_or(LIMIT_QUICK);
                 let (time, time_max) = (TIME.mul_f64(QUICK), limit.mul_f64(0.9));
-                Self { scale: QUICK, time, time_max, limit, may_answer_none: true }
+                Self { scale: QUICK, time, time_max, limit, first_limit: limit }
             }
             Some(limit) => {
                 // A question that was begun is to be answered: a part of the time is left for it.
                 let scale = (limit.as_secs_f64() / TIME_MAX.as_secs_f64()).clamp(QUICK, most);
-                Self { scale, time: limit.mul_f64(0.7), time_max: limit.mul_f64(0.8), limit, ..usual }
+                let first_limit = limit.max(LIMIT);
+                Self { scale, time: limit.mul_f64(0.7), time_max: limit.mul_f64(0.8), limit, first_limit }
             }
             None => usual,
         }
     }
 
     fn options(&self, seed: u64) -> AdviceOptions {
-        let Self { scale, time, time_max, limit, may_answer_none } = *self;
-        AdviceOptions { seed, scale, time, time_max, limit, may_answer_none }
+        let Self { scale, time, time_max, limit, first_limit } = *self;
+        AdviceOptions { seed, scale, time, time_max, limit, first_limit }
     }
 }
 
@@ -104,11 +105,11 @@ fn room(scale: f64) -> u64 {
     (ROOM as f64 * scale) as u64
 }
 
-fn check_room(args: &AdviseArgs) -> Result<(), String> {
+fn check_room(args: &AdviseArgs, budget: &AdviceBudget) -> Result<(), String> {
     let path = args.path.display();
     let room = Capacity::at(&args.path)
         .map_err(|error| format!("cannot look at '{path}': {}", error_text(&error)))?;
-    let disk_bytes = self::room(AdviceBudget::of(args).scale);
+    let disk_bytes = self::room(budget.scale);
     room.check(&Demand { disk_bytes, files: 0 }).map_err(|why| format!("no room in '{path}': {why}"))
 }
 
@@ -116,7 +117,7 @@ fn check_room(args: &AdviseArgs) -> Result<(), String> {
 /// how the measurements ended. The advice is saved before the validation, which the user may
 /// interrupt.
 fn measure_and_save<L: AdviceObserver>(
-    args: &AdviseArgs,
+    (args, budget): (&AdviseArgs, &AdviceBudget),
     update: Option<ProfileUpdate>,
     command: String,
     site: &mut DirectorySource<'_, '_, L>,
@@ -125,8 +126,7 @@ fn measure_and_save<L: AdviceObserver>(
     let path = args.path.canonicalize().unwrap_or_else(|_| args.path.clone());
     run.machine.insert(0, ("path".to_owned(), path.display().to_string()));
     let seed = run.seed;
-    let budget = AdviceBudget::of(args);
-    let AdviceBudget { scale, limit, .. } = budget;
+    let AdviceBudget { scale, limit, .. } = *budget;
     if std::io::stderr().is_terminal() {
         let (most, disk) = (format_seconds(limit.as_secs_f64()), room(scale) >> 20);
         print_error(NAME, format!("at most {most}; writes up to {disk} MiB at a time").as_bytes());
@@ -143,7 +143,7 @@ fn measure_and_save<L: AdviceObserver>(
     match args.validate.filter(|_| complete) {
         Some(blocks) => {
             // The validation has its own time.
-            let unseen = AdviceOptions { limit: Duration::MAX, ..budget.options(seed.wrapping_add(UNSEEN)) };
+            let unseen = budget.options(seed.wrapping_add(UNSEEN));
             let (validation, end) = validate(&advice.verdicts, &unseen, blocks, site);
             advice.validation = Some(validation);
             (advice, saved, end)

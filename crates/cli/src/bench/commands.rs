@@ -11,13 +11,13 @@ use fathom_bench::{ArmName, Run};
 
 use super::NAME;
 use super::args::{CommandsArgs, SameOutput};
-use super::run::{BenchEnd, BenchMeter, new_run, run_end};
+use super::run::{BenchEnd, BenchMeter, end_of, new_run, run_end};
 use crate::shared::output::{draw, print_error};
 use crate::shared::progress::format_seconds;
 
 /// Runs the commands of `args` once each, and compares their outputs, then in blocks.
 pub(super) fn measure(args: &CommandsArgs, command: String, stop: &AtomicBool) -> (Run, BenchEnd) {
-    let label = label(args);
+    let (label, end) = (label(args), end_of(args.time));
     let mut run = Run { blocks: args.blocks, ..new_run(command, args.seed, Path::new(".")) };
     let mut executor = CommandExecutor::new(&args.arms, args.rules, &label, stop);
     match check(args, &mut executor, stop) {
@@ -27,7 +27,7 @@ pub(super) fn measure(args: &CommandsArgs, command: String, stop: &AtomicBool) -
     let arms: Vec<ArmName> = args.arms.iter().map(|arm| ArmName::new(LANG, &arm.name)).collect();
     let baseline = arms[0].clone();
     let plan = RunPlan { arms, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
-    let mut meter = BenchMeter::new(stop, label.clone()).within(args.time);
+    let mut meter = BenchMeter::new(stop, label.clone()).until(end);
     let RunOutcome { rows, blocks, end, .. } = runner::run(&plan, &mut executor, &mut meter);
     drop(meter);
     let found = summarise(&rows, &label, &baseline, run.seed);

@@ -66,11 +66,16 @@ impl<'a> BenchMeter<'a> {
         Self { stop, label, started: Instant::now(), end: None, shown }
     }
 
-    /// Has the runner stop after a time, too.
-    pub(super) fn within(mut self, time: Option<Duration>) -> Self {
-        self.end = time.map(|time| self.started + time);
+    /// Has the runner stop at `end`, too.
+    pub(super) fn until(mut self, end: Option<Instant>) -> Self {
+        self.end = end;
         self
     }
+}
+
+/// Returns the end of `time` from now on; `None` if there is none.
+pub(super) fn end_of(time: Option<Duration>) -> Option<Instant> {
+    time.and_then(|time| Instant::now().checked_add(time))
 }
 
 /// Returns how a run ended, with a note if its time was over before all repetitions were done.
@@ -135,7 +140,7 @@ pub(super) fn run(
     paths: BenchPaths,
     stop: &AtomicBool,
 ) -> Result<(Run, BenchEnd), String> {
-    let (given, started) = (args, Instant::now());
+    let (given, end) = (args, end_of(args.time));
     let args = &with_own_size(args)?;
     // A tree of the user's own is never changed.
     let stale = if args.own.is_some() { Vec::new() } else { remove_stale(&args.path) };
@@ -150,7 +155,7 @@ pub(super) fn run(
         stale.iter().map(|path| format!("removed '{}', which an earlier run had left", path.display())),
     );
     run.notes.extend(smaller_than_asked(given, args));
-    run.notes.extend(unreadable(args, stop));
+    run.notes.extend(unreadable(args, end, stop));
     let mut arms = if args.numbers.is_given() {
         own_arms(args.deed, &args.models, &args.numbers)
     } else {
@@ -171,9 +176,9 @@ pub(super) fn run(
     let mut ended = BenchEnd::Complete;
     for (at, cache) in args.caches.iter().enumerate() {
         // Each cell has an equal share of the time that is left.
-        let left = args.time.map(|time| time.saturating_sub(started.elapsed()));
-        let time = left.map(|left| left / (args.caches.len() - at) as u32);
-        ended = cell(args, *cache, time, &arms, &mut programs, &mut run).unwrap_or_else(BenchEnd::Failed);
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        let end = end_of(left.map(|left| left / (args.caches.len() - at) as u32));
+        ended = cell(args, *cache, end, &arms, &mut programs, &mut run).unwrap_or_else(BenchEnd::Failed);
         if !matches!(ended, BenchEnd::Complete) {
             break;
         }
@@ -207,10 +212,16 @@ fn smaller_than_asked(given: &BenchArgs, own: &BenchArgs) -> Option<String> {
 }
 
 /// Returns a note about the directories of the user's own tree that cannot be read.
-fn unreadable(args: &BenchArgs, stop: &AtomicBool) -> Option<String> {
+/// Directories that the walk has not reached at `end` have none.
+fn unreadable(args: &BenchArgs, end: Option<Instant>, stop: &AtomicBool) -> Option<String> {
     let tree = args.own.as_ref().filter(|_| args.deed.is_of_tree())?;
     let root = CString::new(tree.as_os_str().as_bytes()).ok()?;
-    let found = usage(root, UsageOptions::default(), stop, &mut |_| ()).ok()?;
+    let ends = AtomicBool::new(false);
+    let mut watch = |_| {
+        let is_over = end.is_some_and(|end| Instant::now() >= end);
+        ends.store(is_over || stop.load(Ordering::Relaxed), Ordering::Relaxed);
+    };
+    let found = usage(root, UsageOptions::default(), &ends, &mut watch).ok()?;
     let first = found.problems.first()?;
     let path = Path::new(OsStr::from_bytes(&first.path)).display();
     let cause = error_text(&first.errno.into());
@@ -349,7 +360,7 @@ fn missing(lang: Lang, method: &str, reason: String) -> UnavailableArm {
 fn cell(
     args: &BenchArgs,
     cache: CacheState,
-    time: Option<Duration>,
+    end: Option<Instant>,
     arms: &[Arm],
     programs: &mut Programs<'_>,
     run: &mut Run,
@@ -393,7 +404,7 @@ fn cell(
     let plan = RunPlan { arms: names, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
     let mut fixture = Fixture::new(&args.path, cell).map_err(|error| error.to_string())?;
     let stop = programs.stop;
-    let mut meter = BenchMeter::new(stop, label.clone()).within(time);
+    let mut meter = BenchMeter::new(stop, label.clone()).until(end);
     let RunOutcome { rows, unavailable, blocks, end } =
         runner::run(&plan, &mut ProcessExecutor::new(&mut fixture, &arms, programs), &mut meter);
     drop(meter);

@@ -106,7 +106,7 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
         .more("If it changes meanwhile, the sample counts as disturbed. Directories that cannot be read are left out, counted and named."),
     long(BenchOption::File, "file", WORK, "a file of your own for `read` and `random-read`, which is only read; with `--size`, its beginning")
         .required("FILE", ValueKind::File)
-        .more("Its bytes are counted, and not verified: nobody knows what they should be."),
+        .more("Its bytes are counted, and not verified, because what they should be is unknown."),
     long(BenchOption::Cache, "cache", WORK, "for reading: whether the file is in the page cache (`warm`) or not (`cold`); otherwise both, one after the other")
         .required("STATE", ValueKind::Words(CACHE_WORDS)),
     long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
@@ -115,7 +115,7 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
         .more(
             "No sample begins after it; repetitions that are not complete do not count, and how many were is said below the table. \
              `advise` asks the most valuable questions first: walks, serving, small files, copies, reads, writes. What there was no \
-             time for is listed, and not in the profile of `--save`. One question is answered however short the time.",
+             time for is listed, and not in the profile of `--save`. The first question has three minutes however short the time, except with `--quick`.",
         ),
     long(BenchOption::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", ValueKind::Text),
     long(BenchOption::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", ValueKind::File),

@@ -368,7 +368,7 @@ fn no_sample_begins_after_the_time_and_the_rest_is_said() {
         out.contains("note: write 1 MiB in 4 KiB blocks: the time was over after 0 of 3 repetitions\n"),
         "{out}"
     );
-    let (status, out, _) = run(dir.path(), "write --size 1M --models sync --time 1h --blocks 2");
+    let (status, out, _) = run(dir.path(), "write --size 1M --models sync --time 500000000000y --blocks 2");
     assert!(status == Some(0) && !out.contains("the time was over"), "{out}");
     let (status, out, _) = run(dir.path(), "run --time 1ms --blocks 3 -- true");
     assert!(status == Some(1) && out.contains("note: the time was over after 0 of 3 repetitions\n"), "{out}");
