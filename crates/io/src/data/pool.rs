@@ -17,6 +17,9 @@ const STACK_BYTES: usize = 64 * 1024;
 
 type Job = Vec<(Box<Op>, Arc<OwnedFd>)>;
 
+/// The number of operations of a job, and their results unless one has panicked.
+type JobEnd = (usize, thread::Result<Vec<CompletedOp>>);
+
 /// The pool model. Its threads end after it is dropped. A thread that is in a call keeps the file
 /// and the buffer until the call returns.
 ///
@@ -47,7 +50,7 @@ pub struct Pool {
     /// Operations that failed before they were passed to a thread.
     failed: Vec<CompletedOp>,
     jobs: Sender<Job>,
-    results: Receiver<thread::Result<Vec<CompletedOp>>>,
+    results: Receiver<JobEnd>,
 }
 
 impl Pool {
@@ -81,26 +84,23 @@ impl Pool {
     ///
     /// # Panics
     /// If the job has.
-    fn take_job(&mut self, results: thread::Result<Vec<CompletedOp>>, done: &mut Vec<CompletedOp>) {
-        self.take(results.unwrap_or_else(|panic| resume_unwind(panic)), done);
-    }
-
-    fn take(&mut self, results: Vec<CompletedOp>, done: &mut Vec<CompletedOp>) {
-        self.in_flight -= results.len();
-        done.extend(results);
+    fn take_job(&mut self, (count, results): JobEnd, done: &mut Vec<CompletedOp>) {
+        self.in_flight -= count;
+        done.extend(results.unwrap_or_else(|panic| resume_unwind(panic)));
     }
 }
 
 /// Performs jobs. One that panics is sent as well: otherwise its operations would be waited for
 /// for ever.
-fn serve(calls: &impl DataCalls, incoming: &Receiver<Job>, done: &Sender<thread::Result<Vec<CompletedOp>>>) {
+fn serve(calls: &impl DataCalls, incoming: &Receiver<Job>, done: &Sender<JobEnd>) {
     for job in incoming {
         let perform = |(mut op, file): (Box<Op>, Arc<OwnedFd>)| {
             let result = perform(calls, file.as_fd(), &mut op);
             CompletedOp::new(op, result)
         };
+        let count = job.len();
         let performed = catch_unwind(AssertUnwindSafe(|| job.into_iter().map(perform).collect()));
-        if done.send(performed).is_err() {
+        if done.send((count, performed)).is_err() {
             return;
         }
     }
@@ -139,7 +139,8 @@ impl Data for Pool {
         self.send_batch();
         let failed = std::mem::take(&mut self.failed);
         let found = !failed.is_empty();
-        self.take(failed, done);
+        self.in_flight -= failed.len();
+        done.extend(failed);
         if self.in_flight > 0 && !found {
             let results = self.results.recv().expect("a thread sends the results of each job");
             self.take_job(results, done);

@@ -183,5 +183,7 @@ fn a_panic_in_a_thread_of_the_pool_reaches_the_caller() {
         pool.submit(Op::new(OpKind::Read, id, 0, Buffer::new(1)));
         let ended = catch_unwind(AssertUnwindSafe(|| pool.complete(&mut Vec::new())));
         assert_eq!(ended.unwrap_err().downcast_ref(), Some(&"a defect"), "the thread goes on after one");
+        assert_eq!(pool.in_flight(), 0);
+        pool.complete(&mut Vec::new());
     }
 }
