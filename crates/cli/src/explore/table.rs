@@ -95,7 +95,7 @@ const KEYS: Note = Note {
         "`r` reads a directory again, `p` pauses the walk, `b` runs a shell in the directory, `o` opens the entry, `y` \
          copies its path to the clipboard of the terminal.",
         "The letter beside the size: `~` is being walked, `.` something below could not be read, `!` could not be read, `>` \
-         is left out, `H` has several names (hard links), `@` is no file and no directory, `e` is an empty directory.",
+         is left out, `H` has several names (hard links), `@` is neither a file nor a directory, `e` is an empty directory.",
         "A file with several names counts once in the size of each directory that has one of them, at any depth, as in ncdu; \
          each name is an entry.",
     ],
