@@ -12,6 +12,8 @@ that each dependency is compiled once. ``$MATURIN_PEP517_ARGS`` replaces the pro
 import base64
 import hashlib
 import os
+import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -23,9 +25,7 @@ from pathlib import Path
 
 import maturin
 from maturin import (  # noqa: F401 (hooks of PEP 517 and PEP 660)
-    get_requires_for_build_editable,
     get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
@@ -33,6 +33,16 @@ from maturin import (  # noqa: F401 (hooks of PEP 517 and PEP 660)
 TOP = Path(__file__).resolve().parents[1]
 # The sources of the command that maturin does not know of, as it follows the module's dependencies.
 SOURCES = ["Cargo.lock", "crates", "playground", "python/build_backend.py"]
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    check_tools()
+    return maturin.get_requires_for_build_wheel(config_settings)
+
+
+def get_requires_for_build_editable(config_settings=None):
+    check_tools()
+    return maturin.get_requires_for_build_editable(config_settings)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -59,7 +69,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def profile():
     """The profile of cargo for builds from sources."""
-    return os.environ.get("FATHOMFS_BUILD_PROFILE", "wheel")
+    return os.environ.get("FATHOMFS_BUILD_PROFILE") or "wheel"
 
 
 def target_directory():
@@ -69,7 +79,8 @@ def target_directory():
 
 def variables(profile):
     """The variables of both builds: with others, cargo would compile what they share once more."""
-    return {f"CARGO_PROFILE_{profile.upper()}_{key}": value for key, value in (("STRIP", "symbols"), ("DEBUG", "none"))}
+    prefix = "CARGO_PROFILE_" + re.sub(r"\W", "_", profile).upper()
+    return {f"{prefix}_{key}": value for key, value in (("STRIP", "symbols"), ("DEBUG", "none"))}
 
 
 def say(text):
@@ -87,10 +98,11 @@ def prepare_module():
 
 
 def check_tools():
-    """Ends the build early, with words, where a program is missing that it needs."""
+    """Ends the build before anything is downloaded or compiled where a program is missing, with words."""
     for program, help in (
         ("cargo", "the Rust toolchain, from https://rustup.rs"),
-        (os.environ.get("CC", "cc"), "a C compiler, for example by `apt install gcc` or `dnf install gcc`"),
+        # A command with words, such as `ccache gcc`.
+        ((shlex.split(os.environ.get("CC", "")) or ["cc"])[0], "a C compiler, for example by `apt install gcc` or `dnf install gcc`"),
     ):
         if shutil.which(program) is None:
             sys.exit(f"fathomfs: cannot build without '{program}': install {help}")
@@ -103,10 +115,9 @@ def build_command(profile):
         if not os.access(given, os.X_OK):
             sys.exit(f"fathomfs: FATHOMFS_BUILD_COMMAND names no executable file: '{given}'")
         return Path(given)
-    check_tools()
     say("building the command (1 of 2): a few minutes")
     target = target_directory()
-    options = [f"--profile={profile}", "--locked", "--package", "fathomfs", "--target-dir", target]
+    options = [f"--profile={profile}", "--locked", "--package", "fathomfs", "--bin", "fathom", "--target-dir", target]
     # Standard output is the installer's.
     environment = os.environ | variables(profile)
     subprocess.run(["cargo", "build", *options], cwd=TOP, env=environment, stdout=sys.stderr, check=True)

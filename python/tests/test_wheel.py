@@ -92,10 +92,34 @@ class Backend(unittest.TestCase):
     def test_a_missing_compiler_is_named_at_once(self):
         for name, value, message in (
             ("CC", str(self.temp / "cc"), "cannot build without '.*/cc': install a C compiler"),
+            ("CC", f"{self.temp}/cc -m64", "cannot build without '.*/cc': install a C compiler"),
             ("PATH", str(self.temp), "cannot build without 'cargo': install the Rust toolchain"),
         ):
             with self.subTest(name), mock.patch.dict(os.environ, {name: value}):
-                self.assertRaisesRegex(SystemExit, message, self.backend.check_tools)
+                for hook in (self.backend.get_requires_for_build_wheel, self.backend.get_requires_for_build_editable):
+                    self.assertRaisesRegex(SystemExit, message, hook)
+        cargo = self.temp / "cargo"
+        cargo.symlink_to("/bin/true")
+        with mock.patch.dict(os.environ, {"CC": "true with words", "PATH": f"{self.temp}:/bin"}):
+            self.assertIsNone(self.backend.check_tools())
+
+    def test_a_profile_has_the_variables_of_cargo(self):
+        with mock.patch.dict(os.environ, {"FATHOMFS_BUILD_PROFILE": ""}):
+            self.assertEqual(self.backend.profile(), "wheel")
+        self.assertEqual(self.backend.variables("my-own")["CARGO_PROFILE_MY_OWN_DEBUG"], "none")
+
+    @unittest.skipIf(sys.version_info < (3, 11), "tomllib is of Python 3.11")
+    def test_both_builds_share_what_they_compile(self):
+        import tomllib
+
+        of_command, of_module = (
+            tomllib.loads(Path(TOP, manifest).read_text())["profile"]["wheel"]
+            for manifest in ("Cargo.toml", "crates/python/Cargo.toml")
+        )
+        packages, own = of_command.pop("package"), of_module.pop("package")
+        self.assertEqual(of_command, of_module)
+        self.assertEqual(own.keys() - packages.keys(), {"fathom-python"})
+        self.assertEqual([name for name in own.keys() & packages.keys() if own[name] != packages[name]], [])
 
     @unittest.skipUnless((TOP / ".git").exists(), "not a checkout")
     def test_the_source_distribution_has_what_both_builds_need(self):

@@ -52,7 +52,9 @@ fn word(data_type: &DataType) -> &'static str {
 
 fn data_type(word: &str) -> PyResult<DataType> {
     let found = types().into_iter().find(|(known, _)| *known == word);
-    found.map(|(_, data_type)| data_type).ok_or_else(|| PyValueError::new_err(format!("unknown type of a column: {word:?}")))
+    found
+        .map(|(_, data_type)| data_type)
+        .ok_or_else(|| PyValueError::new_err(format!("unknown type of a column: {word:?}")))
 }
 
 /// Returns the array of values of a type.

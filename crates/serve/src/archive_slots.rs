@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::places::PlaceRefusal;
 
-/// A client that takes fewer bytes than this in a second for which its archive waits gives its place
-/// to another one if all are taken.
+/// A client that takes fewer bytes than this in a second for which its archive waits gives its
+/// place to another one if all are taken.
 const RATE_MIN: u64 = 32 << 10;
 /// The time of waiting after which the rate of a client counts, and of which it is the mean.
 const WINDOW: Duration = Duration::from_secs(20);

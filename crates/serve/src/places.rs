@@ -26,7 +26,8 @@ impl Places {
         part: usize,
     ) -> Result<Place, PlaceRefusal> {
         let mut places = self.lock();
-        // The map has an entry for each client with a place, so its sum is as short as it is bounded.
+        // The map has an entry for each client with a place, so its sum is as short as it is
+        // bounded.
         if places.values().sum::<usize>() >= all {
             return Err(PlaceRefusal::Full);
         }

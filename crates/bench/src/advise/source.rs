@@ -25,7 +25,8 @@ pub struct HostProbe {
     pub nops: Option<NopCosts>,
     /// Whether io_uring punts every buffered write to a kernel worker; `None` if unknown.
     pub writes_are_handed_over: Option<bool>,
-    /// The number of other threads that run or wait for a processor at the start; `None` if unknown.
+    /// The number of other threads that run or wait for a processor at the start; `None` if
+    /// unknown.
     pub load: Option<f64>,
 }
 
