@@ -72,7 +72,7 @@ impl RequestContext<'_> {
         }
         let place = match self.worker.shared.generated.enter(self.peer.places_key()).await {
             Ok(place) => place,
-            Err(PlaceRefusal::Full) => return self.failed(FileError::Busy.into()).await,
+            Err(PlaceRefusal::Full) => return self.failed(FileError::Busy).await,
             Err(PlaceRefusal::ClientFull) => return self.refuse_client(path),
         };
         match self.generate(root, place).await {
