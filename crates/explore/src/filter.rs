@@ -75,10 +75,15 @@ impl Filter {
         Ok(Filter { tests, context: context.clone() })
     }
 
-    /// Returns whether an entry fulfils all words. `apparent` selects the size that is compared.
+    /// Returns whether an entry fulfils all words; without metadata, it fulfils none about size, age
+    /// and owner. `apparent` selects the size that is compared.
     #[must_use]
     pub fn admits(&self, row: &Row, apparent: bool) -> bool {
-        self.tests.iter().all(|test| test.kind.holds(row, apparent, &self.context) != test.negated)
+        self.tests.iter().all(|test| {
+            // What is unknown fulfils no condition, nor its opposite.
+            (row.has_meta() || !test.kind.needs_meta())
+                && test.kind.holds(row, apparent, &self.context) != test.negated
+        })
     }
 }
 
@@ -115,6 +120,10 @@ fn parse_word(word: &[u8], charset: Charset) -> Result<FilterTest, Vec<u8>> {
 }
 
 impl FilterKind {
+    fn needs_meta(&self) -> bool {
+        !matches!(self, Self::Part(_) | Self::Pattern(_) | Self::Type(_))
+    }
+
     fn holds(&self, row: &Row, apparent: bool, context: &FilterContext) -> bool {
         let age = || {
             let seconds = context.now_s.saturating_sub(row.newest_mtime_s);
@@ -183,6 +192,24 @@ mod tests {
             ("  log   age>30d ", &["B.LOG"]),
         ] {
             assert_eq!(admitted(filter), expected, "{filter}");
+        }
+    }
+
+    /// Once, an entry that could not be examined was from 1970, so a rule for old files marked it.
+    #[test]
+    fn what_is_unknown_is_neither_old_nor_young() {
+        let unknown =
+            Row { links: 0, identity: fathom_remove::Identity { dev: 0, ino: 5 }, ..file("a.log", 0, 0) };
+        for (filter, expected) in [
+            ("*.log", true),
+            ("type:f", true),
+            ("*.log age>1y", false),
+            ("!age<1y", false),
+            ("size<1K", false),
+            ("!owner:root", false),
+        ] {
+            let filter = Filter::parse(filter.as_bytes(), &context()).unwrap();
+            assert_eq!(filter.admits(&unknown, true), expected, "{filter:?}");
         }
     }
 

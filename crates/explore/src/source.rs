@@ -72,6 +72,15 @@ pub struct Row {
     pub state: RowState,
 }
 
+impl Row {
+    /// Returns whether owner, times and sizes are known: not of an entry that could not be examined,
+    /// or has not been yet.
+    #[must_use]
+    pub fn has_meta(&self) -> bool {
+        self.links > 0 || self.identity.dev != 0
+    }
+}
+
 /// The progress of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceProgress {
@@ -179,7 +188,8 @@ pub trait Source: Send {
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError>;
 
-    /// Returns the sums of all files of the source by a key, largest first.
+    /// Returns the sums of all files of the source by a key: the largest first, or by age the
+    /// youngest first.
     ///
     /// # Errors
     /// As for [`list`](Source::list).

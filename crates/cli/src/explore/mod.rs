@@ -15,6 +15,7 @@ mod tty;
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -112,6 +113,7 @@ fn settings(args: &ExploreArgs, charset: Charset) -> Settings {
     Settings {
         context: FilterContext { now_s, owners: Arc::new(open::owners()), charset },
         times,
+        directory: std::env::current_dir().unwrap_or_default().into_os_string().into_vec(),
         arrangement: args.arrangement.clone(),
         is_read_only: args.is_read_only,
         prints_marks: args.prints_marks,

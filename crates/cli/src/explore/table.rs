@@ -120,8 +120,8 @@ const MARKS: Note = Note {
         "A mark is the inode that was shown under a path, not a line on the screen: sorting, filtering and reading again do \
          not change what is marked.",
         "`d` deletes and `D` moves to the trash the marked entries, or the one under the cursor if none is marked. Before, \
-         it is said how many files and directories this is, and how much space the file system will get back. If there \
-         are directories among them, this number has to be typed. An entry that has become another inode, and a \
+         it is said how many files and directories this is, and how much space the file system will get back. For more \
+         than 100 files or directories, the number of files has to be typed. An entry that has become another inode, and a \
          file that has been changed since it was shown, are not removed.",
         "Everything that was removed is in the log `$XDG_STATE_HOME/fathom/removed.jsonl` (`~/.local/state/fathom/removed.jsonl`), \
          in the format of `fathom rm --log`.",

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_remove::RemovalSummary;
+use fathom_remove::{RemovalLimit, RemovalSummary};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::escape_controls;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -43,8 +43,7 @@ impl Confirmation {
     }
 
     /// Asks whether to remove what a dry run has counted, beside the `reasons` why something stays.
-    /// To confirm the removal of directories, the number of files must be typed. A signal, which
-    /// sets `stop`, is no.
+    /// A signal, which sets `stop`, is no.
     pub(crate) fn is_given(&mut self, plan: &RemovalSummary, reasons: &[u8], stop: &AtomicBool) -> bool {
         let question = [reasons, question(plan).as_bytes()].concat();
         let answer = match self {
@@ -58,7 +57,12 @@ impl Confirmation {
                 written.ok().and_then(|()| answer(terminal.as_fd(), stop))
             }
         };
-        is_yes(plan, answer.unwrap_or_default().trim())
+        let answer = answer.unwrap_or_default();
+        let is_given = is_yes(plan, answer.trim());
+        if let Some(message) = wrong_number(plan, answer.trim()).filter(|_| !is_given) {
+            write_stderr(&message);
+        }
+        is_given
     }
 }
 
@@ -79,23 +83,33 @@ fn answer(terminal: BorrowedFd<'_>, stop: &AtomicBool) -> Option<String> {
 
 fn question(plan: &RemovalSummary) -> String {
     let amount = amount(plan);
-    if needs_number(plan) {
-        format!("{NAME}: remove {amount}? Type the number of files to confirm: ")
-    } else {
-        format!("{NAME}: remove {amount}? [y/N] ")
+    match number(plan) {
+        Some(_) => format!("{NAME}: remove {amount}? Type the number of {} to confirm: ", counted(plan)),
+        None => format!("{NAME}: remove {amount}? [y/N] "),
     }
 }
 
-fn needs_number(plan: &RemovalSummary) -> bool {
-    plan.directories > 0 && plan.files > 0
+fn number(plan: &RemovalSummary) -> Option<u64> {
+    RemovalLimit { files: plan.files, directories: plan.directories }.number_to_type()
+}
+
+/// Returns what the number to type is of.
+fn counted(plan: &RemovalSummary) -> &'static str {
+    if plan.files > 0 { "files" } else { "directories" }
 }
 
 fn is_yes(plan: &RemovalSummary, answer: &str) -> bool {
-    if needs_number(plan) {
-        answer.parse() == Ok(plan.files)
-    } else {
-        matches!(answer, "y" | "Y" | "yes" | "Yes" | "YES")
+    match number(plan) {
+        Some(number) => answer.parse() == Ok(number),
+        None => matches!(answer, "y" | "Y" | "yes" | "Yes" | "YES"),
     }
+}
+
+/// Returns a message about an answer that is another number, or a yes where a number is needed.
+fn wrong_number(plan: &RemovalSummary, answer: &str) -> Option<Vec<u8>> {
+    number(plan).filter(|_| !matches!(answer, "" | "n" | "N" | "no" | "No" | "NO"))?;
+    let text = format!("{NAME}: '{answer}' is not the number of {}: nothing was removed\n", counted(plan));
+    Some(escape_controls(text.as_bytes()).into_owned())
 }
 
 /// Returns the numbers of files and directories, as in "3 files and 1 directory".
@@ -136,18 +150,22 @@ mod tests {
     }
 
     #[test]
-    fn directories_need_the_number_of_files_and_files_a_yes() {
+    fn more_than_a_hundred_need_their_number_and_others_a_yes() {
         assert_eq!(
-            question(&plan(12, 1)),
-            "fathom rm: remove 12 files and 1 directory (8.0K allocated, 4.0K would be free)? Type the number of files to confirm: "
+            question(&plan(112, 1)),
+            "fathom rm: remove 112 files and 1 directory (8.0K allocated, 4.0K would be free)? Type the number of files to confirm: "
         );
         assert_eq!(
             question(&plan(1, 0)),
             "fathom rm: remove 1 file (8.0K allocated, 4.0K would be free)? [y/N] "
         );
-        let yes = |plan: &RemovalSummary| ["12", "y", "", "1", "12 files"].map(|answer| is_yes(plan, answer));
-        assert_eq!(yes(&plan(12, 3)), [true, false, false, false, false]);
-        assert_eq!(yes(&plan(1, 0)), [false, true, false, false, false]);
-        assert_eq!(yes(&plan(0, 2)), [false, true, false, false, false], "there is no number to type");
+        let yes =
+            |plan: &RemovalSummary| ["112", "y", "", "1", "112 files"].map(|answer| is_yes(plan, answer));
+        assert_eq!(yes(&plan(112, 3)), [true, false, false, false, false]);
+        assert_eq!(yes(&plan(100, 100)), [false, true, false, false, false]);
+        assert_eq!(yes(&plan(0, 112)), [true, false, false, false, false]);
+        let wrong = |answer| wrong_number(&plan(112, 3), answer).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(["", "n", "No"].map(wrong), [None, None, None]);
+        assert_eq!(wrong("y").unwrap(), "fathom rm: 'y' is not the number of files: nothing was removed\n");
     }
 }

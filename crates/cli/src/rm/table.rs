@@ -73,7 +73,7 @@ pub(crate) const RM: Command<RmOption> = Command {
         "Removes each PATH; a directory only with `-r`. Many directories are emptied at once, with as many threads as \
          the storage can use.",
         "On a terminal, it first says how many files there are, how many bytes they take and how many the file system \
-         gets back, and asks. To confirm the removal of directories, the number of files must be typed. If there is more by \
+         gets back, and asks. To confirm more than 100 files or directories, the number of files must be typed. If there is more by \
          then, it asks again. What several PATHs share counts once. If standard \
          input is the list, it asks on the terminal, and without one requires `-f`.",
     ],

@@ -154,12 +154,12 @@ impl FileSummary {
                 extension => extension.to_vec(),
             }),
             SumKey::Owner => self.owners.rows(owner),
-            SumKey::Age => AGE_WORDS
-                .iter()
-                .zip(&self.ages)
-                .filter(|(_, amount)| amount.entries > 0)
-                .map(|(word, amount)| SumRow { key: word.as_bytes().to_vec(), amount: *amount })
-                .collect(),
+            SumKey::Age => {
+                let ages = AGE_WORDS.iter().zip(&self.ages).filter(|(_, amount)| amount.entries > 0);
+                return ages
+                    .map(|(word, amount)| SumRow { key: word.as_bytes().to_vec(), amount: *amount })
+                    .collect();
+            }
         };
         rows.sort_unstable_by(|one, other| {
             let size = |row: &SumRow| (row.amount.allocated, row.amount.apparent, row.amount.entries);

@@ -118,7 +118,13 @@ impl State {
     }
 
     pub(super) fn write_script(&mut self, path: &str, targets: &[(Place, Row)]) {
-        let path_of = |(place, row): &(Place, Row)| (row.identity, self.path(&place.child(&row.name)));
+        // The script may run in any directory.
+        let absolute = |place: &Place| match self.local_path(place) {
+            Some(path) if path.starts_with(b"/") || self.settings.directory.is_empty() => path,
+            Some(path) => super::join(&self.settings.directory, &path),
+            None => self.path(place),
+        };
+        let path_of = |(place, row): &(Place, Row)| (row.identity, absolute(&place.child(&row.name)));
         let paths: Vec<_> = targets.iter().map(path_of).collect();
         let text = crate::script::removal(paths.iter().map(|(identity, path)| (*identity, &path[..])));
         self.effects.push(Effect::WriteScript { path: path.as_bytes().to_vec(), text });

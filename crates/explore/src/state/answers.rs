@@ -68,12 +68,12 @@ impl State {
             }
             Found::Sums(sums) => {
                 self.sums = sums;
-                self.sort_sums();
                 pending.place
             }
         };
         let is_other = self.view != pending.view || self.place != place;
         (self.view, self.place, self.version) = (pending.view, place, pending.version);
+        self.sort_sums();
         if is_other && pending.select.is_none() {
             self.cursor = 0;
         }

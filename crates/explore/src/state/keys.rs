@@ -227,8 +227,12 @@ impl State {
         self.cursor = position.unwrap_or(self.cursor).min(self.len().saturating_sub(1));
     }
 
+    /// Sorts the sums. Classes of ages stay in the order of age.
     pub(super) fn sort_sums(&mut self) {
         let arrangement = &self.arrangement;
+        if self.view == View::Ages {
+            return;
+        }
         match arrangement.sort {
             SortKey::Name => self.sums.sort_by(|one, two| one.key.cmp(&two.key)),
             SortKey::Count => self.sums.sort_by_key(|sum| u64::MAX - sum.amount.entries),

@@ -30,6 +30,8 @@ pub struct Settings {
     pub context: FilterContext,
     /// The format of times.
     pub times: TimeStyle,
+    /// The working directory, below which relative paths are; empty if it is unknown.
+    pub directory: Vec<u8>,
     /// The order at the start.
     pub arrangement: Arrangement,
     /// Whether nothing may be removed, and no program started.
@@ -46,6 +48,7 @@ impl Default for Settings {
         Self {
             context: FilterContext { now_s: 0, owners, charset: fathom_text::quote::Charset::Utf8 },
             times: TimeStyle::default(),
+            directory: Vec::new(),
             arrangement: Arrangement::default(),
             is_read_only: false,
             prints_marks: false,

@@ -58,7 +58,8 @@ pub enum Confirmation<'a> {
     Planning,
     /// The user is to press `y`.
     Key(&'a RemovalPlan),
-    /// The user is to type the number of entries, and has typed this text.
+    /// The user is to type the [number of files](RemovalLimit::number_to_type), and has typed this
+    /// text.
     Count(&'a RemovalPlan, &'a str),
     /// The remover removes.
     Removing(RemovalProgress),
@@ -77,13 +78,12 @@ impl RemovalRun {
         (&self.targets[..self.targets.len().min(3)], self.targets.len())
     }
 
-    /// Returns what is to be shown. Directories are removed only after their number of entries was
-    /// typed.
+    /// Returns what is to be shown.
     #[must_use]
     pub fn confirmation(&self) -> Confirmation<'_> {
         match &self.step {
             RunStep::Planning => Confirmation::Planning,
-            RunStep::Confirming(plan, typed) if plan.possible.directories > 0 => {
+            RunStep::Confirming(plan, typed) if plan.possible.number_to_type().is_some() => {
                 Confirmation::Count(plan, typed)
             }
             RunStep::Confirming(plan, _) => Confirmation::Key(plan),
@@ -104,10 +104,10 @@ impl RemovalRun {
             RunStep::Removing(_) => (true, is_end.then_some(Effect::StopRemoval)),
             RunStep::Confirming(..) if is_end => (false, None),
             RunStep::Confirming(plan, typed) => {
-                let RemovalLimit { files, directories } = plan.possible;
+                let number = plan.possible.number_to_type();
                 let is_confirmed = match key {
-                    Key::Char('y') => directories == 0,
-                    Key::Enter => directories > 0 && typed.parse() == Ok(files + directories),
+                    Key::Char('y') => number.is_none(),
+                    Key::Enter => number.is_some() && typed.parse().ok() == number,
                     _ => false,
                 };
                 match key {
@@ -152,7 +152,11 @@ impl State {
             }
             Overlay::Prompt(prompt) => self.press_in_prompt(prompt, key),
             Overlay::Removal(mut run) => {
+                let is_wrong = key == Key::Enter && matches!(run.confirmation(), Confirmation::Count(..));
                 let (goes_on, effect) = run.press(key);
+                if is_wrong && effect.is_none() {
+                    self.say(b"this is not the number; nothing was removed");
+                }
                 self.effects.extend(effect);
                 self.overlay = goes_on.then_some(Overlay::Removal(run));
             }

@@ -77,14 +77,16 @@ fn info(state: &State, row: &Row) -> Vec<String> {
     let path = state.listing.as_ref().and_then(|listing| listing.target(state.cursor));
     let path = path.map_or_else(|| row.name.to_vec(), |path| state.path(&path));
     let amount = &row.amount;
+    let unless_unknown = |text: String| if row.has_meta() { text } else { "unknown".to_owned() };
+    let owner = format!("{} ({}), group {}", table::owner(state, row), row.uid, row.gid);
     let mut lines = vec![
         text::name(&path, charset),
         format!("type      {}", row.file_type.name()),
         format!("on disk   {} ({} bytes)", text::size(amount.allocated), amount.allocated),
         format!("apparent  {} ({} bytes)", text::size(amount.apparent), amount.apparent),
         format!("entries   {}", amount.entries),
-        format!("newest    {}", text::time(row.newest_mtime_s, &state.settings.times)),
-        format!("owner     {} ({}), group {}", table::owner(state, row), row.uid, row.gid),
+        format!("newest    {}", unless_unknown(table::newest(state, row))),
+        format!("owner     {}", unless_unknown(owner)),
         format!("inode     {} on device {}, links: {}", row.identity.ino, row.identity.dev, row.links),
         format!("state     {}", table::state_words(row.state)),
     ];
@@ -127,10 +129,8 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
         }
         Confirmation::Count(plan, typed) => {
             lines.extend(extent(plan, run.kind(), charset));
-            lines.push(format!(
-                "Type {}, Enter (Esc: no): {typed}_",
-                plan.possible.files + plan.possible.directories
-            ));
+            let number = plan.possible.number_to_type().unwrap_or_default();
+            lines.push(format!("Type {number}, Enter (Esc: no): {typed}_"));
         }
         Confirmation::Removing(progress) => {
             let failures = progress.failures;

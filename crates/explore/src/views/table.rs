@@ -137,11 +137,11 @@ fn draw(
         let cells = column.cells(line.width);
         let room = cells - 1;
         match column {
-            TableColumn::Share => share(size, listing.sizes(), canvas, (x, y), room),
+            TableColumn::Share => share(size, listing.sizes().1, canvas, (x, y), room),
             TableColumn::Growth => growth(state, row, canvas, (x, y), room),
             TableColumn::Count => canvas.put_right(x, y, room, &entries(row), plain),
             TableColumn::Mtime => {
-                let time = text::time(row.newest_mtime_s, &state.settings.times);
+                let time = newest(state, row);
                 // The time of day is in the information about the entry.
                 canvas.put(x, y, room, time.split(' ').next().unwrap_or_default(), plain);
             }
@@ -158,15 +158,15 @@ fn draw(
     }
 }
 
-fn share(size: u64, (max, sum): (u64, u64), canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
+fn share(size: u64, sum: u64, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
     let style = canvas.color(Color::Green);
     if room < 16 {
-        canvas.put(x, y, room, &canvas.bar(size, max, room), style);
+        canvas.put(x, y, room, &canvas.bar(size, sum, room), style);
         return;
     }
     let per_mille = u128::from(size) * 1000 / u128::from(sum.max(1));
     canvas.put_right(x, y, 6, &format!("{}.{}%", per_mille / 10, per_mille % 10), Style::new());
-    canvas.put(x + 7, y, room - 7, &canvas.bar(size, max, room - 7), style);
+    canvas.put(x + 7, y, room - 7, &canvas.bar(size, sum, room - 7), style);
 }
 
 fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
@@ -190,7 +190,16 @@ fn entries(row: &Row) -> String {
     if row.file_type == FileType::Directory { text::count(row.amount.entries) } else { String::new() }
 }
 
+/// Returns the newest time; no text if it is unknown.
+pub(super) fn newest(state: &State, row: &Row) -> String {
+    if row.has_meta() { text::time(row.newest_mtime_s, &state.settings.times) } else { String::new() }
+}
+
+/// Returns the name of the owner; no text if it is unknown.
 pub(super) fn owner(state: &State, row: &Row) -> String {
+    if !row.has_meta() {
+        return String::new();
+    }
     let mut name = Vec::new();
     state.settings.context.owners.write(fathom_inventory::OwnerKind::User, row.uid, &mut name);
     text::message(&name)

@@ -32,14 +32,26 @@ pub(super) fn growth(bytes: i64) -> String {
     format!("{sign}{}", size(bytes.unsigned_abs()))
 }
 
-/// Returns a number in at most six characters.
+/// Returns a number in at most six characters: from a million on the digits that there is room for.
 pub(super) fn count(number: u64) -> String {
-    if number < 1_000_000 {
-        return number.to_string();
+    const UNITS: [(u64, char); 5] = [
+        (1_000_000_000_000_000_000, 'E'),
+        (1_000_000_000_000_000, 'P'),
+        (1_000_000_000_000, 'T'),
+        (1_000_000_000, 'G'),
+        (1_000_000, 'M'),
+    ];
+    match UNITS.into_iter().find(|(unit, _)| number >= *unit) {
+        None => number.to_string(),
+        Some((unit, letter)) => {
+            let (whole, hundredths) = (number / unit, number / (unit / 100) % 100);
+            match whole {
+                0..10 => format!("{whole}.{hundredths:02}{letter}"),
+                10..100 => format!("{whole}.{}{letter}", hundredths / 10),
+                _ => format!("{whole}{letter}"),
+            }
+        }
     }
-    let mut out = Vec::new();
-    BlockSize::SI.write_count(number, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 pub(super) fn time(seconds: i64, style: &TimeStyle) -> String {
@@ -113,7 +125,8 @@ mod tests {
     fn numbers_are_short() {
         assert_eq!([0, 1, 1023, 1 << 20, u64::MAX - 1].map(size), ["0", "1", "1023", "1.0M", "16E"]);
         assert_eq!([0, 2048, -2048, i64::MIN].map(growth), ["0", "+2.0K", "-2.0K", "-8.0E"]);
-        assert_eq!([0, 999_999, 1_000_000, u64::MAX - 1].map(count), ["0", "999999", "1.0M", "19E"]);
+        assert_eq!([0, 999_999, 1_000_000, 1_999_999].map(count), ["0", "999999", "1.00M", "1.99M"]);
+        assert_eq!([12_345_678, 123_456_789, u64::MAX].map(count), ["12.3M", "123M", "18.4E"]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Remover for FakeRemover {
         }
         // Directories and they alone have no change time.
         let directories = removals.iter().filter(|removal| removal.ctime.is_none()).count() as u64;
-        let files = removals.len() as u64 - directories + 10 * directories;
+        let files = removals.len() as u64 - directories + 110 * directories;
         Ok(Self::plan_of(files, directories))
     }
 

@@ -39,7 +39,7 @@ fn more_than_was_confirmed_is_asked_about_again() {
     tmux.wait_for("remove 2 files and 1 directory");
     fs::write(tmux.tree.at("d/later"), "").unwrap();
     fs::write(tmux.tree.at("d/latest"), "").unwrap();
-    tmux.line("2");
+    tmux.line("y");
     tmux.wait_for("there is more by now than was counted; removed 2 files so far");
     tmux.wait_for("remove 2 files and 1 directory");
     assert_eq!(fs::read_dir(tmux.tree.at("d")).unwrap().count(), 2);
@@ -47,8 +47,8 @@ fn more_than_was_confirmed_is_asked_about_again() {
     tmux.wait_for("status 1.");
     assert_eq!(fs::read_dir(tmux.tree.at("d")).unwrap().count(), 2);
     tmux.line("clear; fathom rm -r d; echo status $?.");
-    tmux.wait_for("Type the number");
-    tmux.line("2");
+    tmux.wait_for("[y/N]");
+    tmux.line("y");
     tmux.wait_for("status 0.");
     assert!(!tmux.tree.at("d").exists());
 }
@@ -65,7 +65,7 @@ fn what_could_not_be_looked_into_is_a_part_of_the_question() {
     tmux.line(&format!("setpriv {less} fathom rm -r d; echo status $?."));
     tmux.wait_for("cannot open directory 'd/unreadable': Permission denied");
     tmux.wait_for("remove 1 file and 3 directories (");
-    tmux.line("1");
+    tmux.line("y");
     tmux.wait_for("status 1.");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(tmux.tree.at("d/unreadable"), mode).unwrap();

@@ -67,17 +67,34 @@ fn files_need_a_yes() {
 }
 
 #[test]
-fn directories_need_the_number_of_files() {
+fn directories_need_a_yes() {
     let tree = Tree::parse("d/a 1, d/e/b = d/a, d/c 1, other = d/c, kept");
     let sums = amount(&tree, &["d", "d/a", "d/e"], &["other"]);
-    let question =
-        format!("fathom rm: remove 3 files and 2 directories {sums}? Type the number of files to confirm: ");
-    for answer in ["", "y", "yes", "2", "33"] {
+    let question = format!("fathom rm: remove 3 files and 2 directories {sums}? [y/N] ");
+    for answer in ["", "no", "3"] {
         assert_eq!(answered(&tree, &["-r", "d"], answer), (1, String::new(), question.clone()), "{answer}");
     }
     assert_eq!(left(&tree), "d d/a d/c d/e d/e/b kept other");
-    assert_eq!(answered(&tree, &["-r", "d"], "3"), (0, String::new(), question.clone()));
+    assert_eq!(answered(&tree, &["-r", "d"], "y"), (0, String::new(), question.clone()));
     assert_eq!(left(&tree), "kept other");
+}
+
+#[test]
+fn more_than_a_hundred_files_need_their_number() {
+    let tree = Tree::parse("").wide("d", 101);
+    let asked = "Type the number of files to confirm: ";
+    for (answer, message) in [
+        ("", ""),
+        ("n", ""),
+        ("y", "fathom rm: 'y' is not the number of files: nothing was removed\n"),
+        ("102", "fathom rm: '102' is not the number of files: nothing was removed\n"),
+    ] {
+        let (status, _, stderr) = answered(&tree, &["-r", "d"], answer);
+        assert_eq!((status, stderr.split_once(asked).unwrap().1), (1, message), "{answer}");
+    }
+    assert_eq!(std::fs::read_dir(tree.at("d")).unwrap().count(), 101);
+    assert_eq!(answered(&tree, &["-r", "d"], "101").0, 0);
+    assert_eq!(left(&tree), "");
 }
 
 #[test]
