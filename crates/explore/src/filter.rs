@@ -25,9 +25,9 @@ pub struct FilterContext {
 /// A condition on entries.
 ///
 /// A filter is a list of words, separated by spaces, and an entry has to fulfil each:
-/// `size>10M`, `size<4K`, `age>30d`, `age<12h`, `type:f,l`, `owner:NAME`, and otherwise a part of
+/// `size>10M`, `size<=4K`, `age>=30d`, `age<12h`, `type:f,l`, `owner:NAME`, and otherwise a part of
 /// the name, or a pattern for the whole name if it has `*`, `?` or `[`. `!` before a word negates
-/// it. Ages are [durations](duration::parse).
+/// it. A word, or a value behind `:`, may be in quotes. Ages are [durations](duration::parse).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -70,21 +70,40 @@ impl Filter {
     /// # Errors
     /// A message about the first word that has no meaning.
     pub fn parse(text: &[u8], context: &FilterContext) -> Result<Filter, Vec<u8>> {
-        let words = text.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-        let tests = words.map(|word| parse_word(word, context.charset)).collect::<Result<_, _>>()?;
+        let words = words(text).ok_or(b"a quote is not closed")?;
+        let tests = words.iter().map(|word| parse_word(word, context.charset)).collect::<Result<_, _>>()?;
         Ok(Filter { tests, context: context.clone() })
     }
 
-    /// Returns whether an entry fulfils all words; without metadata, it fulfils none about size, age
-    /// and owner. `apparent` selects the size that is compared.
+    /// Returns whether an entry fulfils all words; without metadata, it fulfils none about size,
+    /// age and owner. `apparent` selects the size that is compared.
     #[must_use]
     pub fn admits(&self, row: &Row, apparent: bool) -> bool {
         self.tests.iter().all(|test| {
-            // What is unknown fulfils no condition, nor its opposite.
+            // A value that is unknown fulfils no condition, nor its opposite.
             (row.has_meta() || !test.kind.needs_meta())
                 && test.kind.holds(row, apparent, &self.context) != test.negated
         })
     }
+}
+
+/// Splits a text at spaces that are not in quotes. A quote begins at the beginning of a word, or
+/// behind `!` or `:`. Returns `None` if one does not end.
+fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None);
+    for byte in text.iter().chain(b" ").copied() {
+        match quote {
+            Some(open) if open == byte => quote = None,
+            Some(_) => word.push(byte),
+            None if byte.is_ascii_whitespace() => words.push(std::mem::take(&mut word)),
+            None if b"'\"".contains(&byte) && matches!(word.last(), None | Some(b'!' | b':')) => {
+                quote = Some(byte);
+            }
+            None => word.push(byte),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    quote.is_none().then_some(words)
 }
 
 fn parse_word(word: &[u8], charset: Charset) -> Result<FilterTest, Vec<u8>> {
@@ -99,24 +118,36 @@ fn parse_word(word: &[u8], charset: Charset) -> Result<FilterTest, Vec<u8>> {
     let size = |sign: &[u8], text: &[u8]| {
         SizeTest::parse(&[sign, text].concat()).map_err(|error| error.message(charset))
     };
-    let kind = if let Some(text) = text.strip_prefix(b"size>") {
-        FilterKind::Size(size(b"+", text)?)
-    } else if let Some(text) = text.strip_prefix(b"size<") {
-        FilterKind::Size(size(b"-", text)?)
-    } else if let Some(text) = text.strip_prefix(b"age>") {
-        FilterKind::OlderThan(age(text)?)
-    } else if let Some(text) = text.strip_prefix(b"age<") {
-        FilterKind::YoungerThan(age(text)?)
+    let (kind, is_or_equal) = if let Some((is_more, is_or_equal, text)) = comparison(text, b"size") {
+        (FilterKind::Size(size(if is_more { b"+" } else { b"-" }, text)?), is_or_equal)
+    } else if let Some((is_more, is_or_equal, text)) = comparison(text, b"age") {
+        let kind = if is_more { FilterKind::OlderThan } else { FilterKind::YoungerThan };
+        (kind(age(text)?), is_or_equal)
     } else if let Some(text) = text.strip_prefix(b"type:") {
-        FilterKind::Type(TypeSet::parse(text).map_err(|error| error.message(charset))?)
+        (FilterKind::Type(TypeSet::parse(text).map_err(|error| error.message(charset))?), false)
     } else if let Some(text) = text.strip_prefix(b"owner:") {
-        FilterKind::Owner(text.to_vec())
+        (FilterKind::Owner(text.to_vec()), false)
     } else if text.iter().any(|byte| b"*?[".contains(byte)) {
-        FilterKind::Pattern(Glob::new(text, charset, false))
+        (FilterKind::Pattern(Glob::new(text, charset, false)), false)
     } else {
-        FilterKind::Part(text.to_ascii_lowercase())
+        (FilterKind::Part(text.to_ascii_lowercase()), false)
     };
-    Ok(FilterTest { negated, kind })
+    Ok(FilterTest { negated: negated != is_or_equal, kind })
+}
+
+/// Parses a comparison of `key`: whether the value has to be more or less, whether the word is the
+/// opposite of that (`>=` is not less, `<=` is not more), and the limit.
+fn comparison<'t>(text: &'t [u8], key: &[u8]) -> Option<(bool, bool, &'t [u8])> {
+    let (sign, limit) = text.strip_prefix(key)?.split_first()?;
+    let is_more = match sign {
+        b'>' => true,
+        b'<' => false,
+        _ => return None,
+    };
+    Some(match limit.strip_prefix(b"=") {
+        Some(limit) => (!is_more, true, limit),
+        None => (is_more, false, limit),
+    })
 }
 
 impl FilterKind {
@@ -187,6 +218,14 @@ mod tests {
             ("age<2d", &["a.log"]),
             ("age>2w", &["B.LOG", "old"]),
             ("age<1y", &["a.log", "B.LOG", "old"]),
+            ("size>=10000", &["a.log"]),
+            ("size<=10", &["B.LOG"]),
+            ("!size<=10", &["a.log", "old"]),
+            ("age>=90d", &["B.LOG", "old"]),
+            ("age<=1d", &["a.log"]),
+            ("'a.log'", &["a.log"]),
+            ("!\"a log\"", &["a.log", "B.LOG", "old"]),
+            ("owner:'7' \"\"", &["old"]),
             ("type:f", &["a.log", "B.LOG"]),
             ("owner:7", &["old"]),
             ("  log   age>30d ", &["B.LOG"]),
@@ -215,9 +254,13 @@ mod tests {
 
     #[test]
     fn a_word_without_a_meaning_is_named() {
-        for (filter, word) in
-            [("size>x", "x"), ("x age>1z", "1z"), ("type:q", "q"), ("size<", "invalid size")]
-        {
+        for (filter, word) in [
+            ("size>x", "x"),
+            ("x age>1z", "1z"),
+            ("type:q", "q"),
+            ("size<", "invalid size"),
+            ("'a b", "quote"),
+        ] {
             let message = Filter::parse(filter.as_bytes(), &context()).unwrap_err();
             assert!(String::from_utf8(message).unwrap().contains(word), "{filter}");
         }

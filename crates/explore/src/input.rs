@@ -124,6 +124,8 @@ pub enum Effect {
     Shell(Vec<u8>),
     /// Opens this path with the program of the desktop.
     Open(Vec<u8>),
+    /// Shows the text of this file.
+    View(Vec<u8>),
     /// Copies this text to the clipboard.
     Copy(Vec<u8>),
     /// Writes a file that must not exist yet.

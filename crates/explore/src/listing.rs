@@ -118,6 +118,11 @@ impl Listing {
         &self.all
     }
 
+    /// Returns the sums of the directory with everything below it, if they are known.
+    pub(crate) fn total(&self) -> Option<Amount<u64>> {
+        self.all.sums.total
+    }
+
     /// Changes the arrangement. Does nothing if the order stays the same.
     pub fn arrange(&mut self, arrangement: &Arrangement) {
         if !self.is_arranged(arrangement) {

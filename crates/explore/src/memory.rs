@@ -163,6 +163,14 @@ impl Source for MemorySource {
         rows.ok_or(SourceError::Os("open directory", Errno::NOENT))
     }
 
+    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
+        let Place { root, below } = place?;
+        let root = self.roots.get(*root)?;
+        let (parent, name) = split(below);
+        let row = root.directories.get(parent)?.iter().find(|row| *row.name == *name);
+        Some(if below.is_empty() { root.row.amount } else { row?.amount })
+    }
+
     fn progress(&self) -> SourceProgress {
         self.progress
     }

@@ -25,8 +25,8 @@ remove() {
 }
 ";
 
-/// Returns a script for sh(1) that removes these paths. What is not printable in them is in escapes
-/// of printf(1), so that a terminal shows the script as it is.
+/// Returns a script for sh(1) that removes these paths. Characters that are not printable are
+/// escapes of printf(1), so that a terminal shows the script as it is.
 ///
 /// ```
 /// use fathom_explore::script::removal;

@@ -73,8 +73,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns whether owner, times and sizes are known: not of an entry that could not be examined,
-    /// or has not been yet.
+    /// Returns whether owner, times and sizes are known: not of an entry that could not be
+    /// examined, or has not been yet.
     #[must_use]
     pub fn has_meta(&self) -> bool {
         self.links > 0 || self.identity.dev != 0

@@ -70,7 +70,7 @@ fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
     // Its directory is removed after the source is closed.
     let _fetched = fetched;
     match run(args, charset, tty, source, (signals, wake)) {
-        Ok((SessionEnd::Quit, marked)) => print_marked(args, &marked),
+        Ok((SessionEnd::Quit, printed)) => print_paths(&printed),
         Ok((SessionEnd::Interrupted(status), _)) => status,
         Err(error) => {
             output::print_error(NAME, &[b"terminal: ", &reason(&error)[..]].concat());
@@ -79,14 +79,14 @@ fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
     }
 }
 
-/// Runs the session. Returns its end, and the paths of the marked entries.
+/// Runs the session. Returns its end, and the text that it prints.
 fn run(
     args: &ExploreArgs,
     charset: Charset,
     tty: std::fs::File,
     source: Box<dyn Source>,
     (signals, (wake, waker)): (SessionSignals, (UnixStream, UnixStream)),
-) -> io::Result<(SessionEnd, Vec<Vec<u8>>)> {
+) -> io::Result<(SessionEnd, Vec<u8>)> {
     signals.install_job_control(&waker)?;
     tty::restore_on_panic(&tty, &waker)?;
     let inbox = Arc::new(AnswerInbox::new(waker));
@@ -103,7 +103,7 @@ fn run(
     running.session.end();
     let end = end?;
     left?;
-    Ok((end, running.state.marked_paths()))
+    Ok((end, printed(args, &running.state)))
 }
 
 fn settings(args: &ExploreArgs, charset: Charset) -> Settings {
@@ -127,16 +127,24 @@ fn has_colors() -> bool {
     env("NO_COLOR").is_none() && env("TERM").is_some_and(|term| term != "dumb")
 }
 
-/// Prints the paths of the marked entries, if that was requested. Returns the exit status.
-fn print_marked(args: &ExploreArgs, marked: &[Vec<u8>]) -> u8 {
-    if !args.prints_marks {
+/// Returns the paths of the marked entries, if they were requested, and that of the directory, if
+/// the user has quit with `Q`.
+fn printed(args: &ExploreArgs, state: &State) -> Vec<u8> {
+    let marked = if args.prints_marks { state.marked_paths() } else { Vec::new() };
+    let mut text: Vec<u8> = marked.into_iter().flat_map(|path| path.into_iter().chain([0])).collect();
+    if let Some(path) = state.printed_directory() {
+        text.extend_from_slice(&path);
+        text.push(if args.prints_marks { 0 } else { b'\n' });
+    }
+    text
+}
+
+/// Prints paths. Returns the exit status.
+fn print_paths(text: &[u8]) -> u8 {
+    if text.is_empty() {
         return DONE;
     }
     let mut out = Output::new();
-    for path in marked {
-        out.buffer().extend_from_slice(path);
-        out.buffer().push(0);
-        out.flush_if_full();
-    }
+    out.buffer().extend_from_slice(text);
     out.finish(NAME)
 }

@@ -28,10 +28,21 @@ pub(crate) fn shell(directory: Vec<u8>) -> Command {
 /// Returns the command that opens a path.
 pub(crate) fn opener(path: Vec<u8>) -> Command {
     let mut command = Command::new(OPENER);
-    // A path that begins with a dash would be an option.
-    let path = if path.starts_with(b"-") { [b"./", &path[..]].concat() } else { path };
-    command.arg(OsString::from_vec(path));
+    command.arg(not_an_option(path));
     command
+}
+
+/// Returns the command that shows the text of a file: `$PAGER`, which may be several words, or
+/// less.
+pub(crate) fn pager(path: Vec<u8>) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "exec ${PAGER:-less} \"$1\"", "sh"]).arg(not_an_option(path));
+    command
+}
+
+/// Returns a path that does not begin with a dash, which would be an option.
+fn not_an_option(path: Vec<u8>) -> OsString {
+    OsString::from_vec(if path.starts_with(b"-") { [b"./", &path[..]].concat() } else { path })
 }
 
 /// Runs a program that has the terminal, and calls `stop` each time that the program is stopped.

@@ -137,6 +137,7 @@ impl Running {
                 Effect::Abort => return Ok(Some(SessionEnd::Interrupted(INTERRUPTED))),
                 Effect::Copy(text) => self.terminal.write(&clipboard(&text))?,
                 Effect::Shell(directory) => self.run_program(programs::shell(directory))?,
+                Effect::View(path) => self.run_program(programs::pager(path))?,
                 Effect::Open(path) => self.run_program(programs::opener(path))?,
                 Effect::WriteScript { path, text } => {
                     self.say(programs::write_script(&path, &text, self.charset));

@@ -92,8 +92,9 @@ const KEYS: Note = Note {
         "`g`, `c`, `m`, `u` turn the columns share, count, modification and owner on and off; columns for which there is no \
          room are left out.",
         "`/` sets a filter, `f` finds a name or a path, `i` shows everything about an entry, `?` the keys.",
-        "`r` reads a directory again, `p` pauses the walk, `b` runs a shell in the directory, `o` opens the entry, `y` \
-         copies its path to the clipboard of the terminal.",
+        "`r` reads a directory again, `p` pauses the walk, `b` runs a shell in the directory, `o` opens the entry, `v` shows \
+         its text in `$PAGER`, `y` copies its path to the clipboard of the terminal. `q` quits, and `Q` prints the path of \
+         the directory then.",
         "The letter beside the size: `~` is being walked, `.` something below could not be read, `!` could not be read, `>` \
          is left out, `H` has several names (hard links), `@` is neither a file nor a directory, `e` is an empty directory.",
         "A file with several names counts once in the size of each directory that has one of them, at any depth, as in ncdu; \
@@ -105,8 +106,8 @@ const KEYS: Note = Note {
 const FILTERS: Note = Note {
     title: "Filters",
     text: &[
-        "A filter is a list of words, separated by spaces, which must all hold: `size>10M`, `size<4K`, `age>30d`, `age<12h`, \
-         `type:f,l`, `owner:NAME`, a part of a name, or a pattern for a whole name (`*.log`). `!` before a word negates it. \
+        "A filter is a list of words, separated by spaces, which must all hold: `size>10M`, `size<=4K`, `age>30d`, `age<12h`, \
+         `type:f,l`, `owner:NAME`, a part of a name, or a pattern for a whole name (`*.log`). `!` before a word negates it; a word with spaces is in quotes. \
          An age is like `90s`, `12h`, `30d`, `2w` or `1y` (365 days). With a word that has no meaning, the prompt stays open. \
          A filter applies to the rows of the view; in the list of the largest files, to those of all directories.",
         "To delete by a rule: `2`, then `/` with `*.log age>1y`, `+` to mark all that is shown, and `d`.",

@@ -1,5 +1,7 @@
 //! Marks, and the actions on the marked entries or on the entry under the cursor.
 
+use fathom_io::FileType;
+
 use super::overlay::{RemovalRun, RunStep};
 use super::{Overlay, Prompt, PromptKind, State};
 use crate::input::{Effect, Key};
@@ -11,6 +13,7 @@ const REMOTE: &[u8] = b"this tree is not on this machine";
 const READ_ONLY: &[u8] = b"not with --read-only";
 const NO_NAME: &[u8] = b"an entry has no valid name";
 const NO_ENTRY: &[u8] = b"there is no entry here";
+const NO_FILE: &[u8] = b"this is no regular file";
 const BEHIND: &[u8] = b"the rows that were asked for are still being read";
 
 impl State {
@@ -159,6 +162,11 @@ impl State {
 
     pub(super) fn open(&mut self) {
         self.run(self.current_target(), Effect::Open);
+    }
+
+    pub(super) fn view_file(&mut self) {
+        let is_file = self.current().is_some_and(|row| row.file_type == FileType::Regular);
+        if is_file { self.run(self.current_target(), Effect::View) } else { self.say(NO_FILE) }
     }
 
     pub(super) fn shell(&mut self) {

@@ -12,7 +12,7 @@ const WHEEL: usize = 3;
 
 /// The keys and what they do, for the help.
 pub const KEYS: &[(&str, &str)] = &[
-    ("up down k j", "move; also page up, page down, home, end"),
+    ("up down k j G", "move; also page up, page down, home, end"),
     ("right l Enter", "enter the directory"),
     ("left h", "the directory above"),
     ("1 2 3 4 5 6", "tree, largest files, by extension, by owner, by age, treemap"),
@@ -29,9 +29,9 @@ pub const KEYS: &[(&str, &str)] = &[
     ("d D", "delete; move to the trash: the marked entries, or this one"),
     ("W", "write a script that removes the marked entries"),
     ("y", "copy the path to the clipboard"),
-    ("o b", "open the entry; a shell in this directory"),
+    ("o v b", "open the entry; show its text; a shell in this directory"),
     ("r p", "read the directory again; pause the walk"),
-    ("? q", "this help; quit"),
+    ("? q Q", "this help; quit; quit and print this directory"),
     ("~ . ! > H @ e", "walking, gaps, unread, left out, hard link, special, empty"),
 ];
 
@@ -71,6 +71,7 @@ impl State {
         match letter {
             'k' => self.move_cursor(Key::Up),
             'j' => self.move_cursor(Key::Down),
+            'G' => self.move_cursor(Key::End),
             'l' => self.enter(),
             'h' => self.leave(),
             '1'..='6' => self.show(View::ALL[letter as usize - '1' as usize]),
@@ -99,10 +100,14 @@ impl State {
             'W' => self.ask_for_script(),
             'y' => self.copy(),
             'o' => self.open(),
+            'v' => self.view_file(),
             'b' => self.shell(),
             'r' => self.rescan(),
             'p' => self.pause(),
-            'q' => self.quit(),
+            'q' | 'Q' => {
+                self.prints_place = letter == 'Q';
+                self.quit();
+            }
             _ => {}
         }
     }

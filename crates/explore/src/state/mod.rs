@@ -168,6 +168,8 @@ pub struct State {
     /// The version of the sums that are shown.
     version: u64,
     pub(crate) is_paused: bool,
+    /// Whether the directory is printed at the end.
+    prints_place: bool,
     pub(crate) message: Option<Vec<u8>>,
     pub(crate) overlay: Option<Overlay>,
     /// The number of columns and of lines.
@@ -199,6 +201,7 @@ impl State {
             progress: SourceProgress::default(),
             version: 0,
             is_paused: false,
+            prints_place: false,
             message: None,
             overlay: None,
             size: (80, 24),
@@ -270,6 +273,13 @@ impl State {
     #[must_use]
     pub fn marked_paths(&self) -> Vec<Vec<u8>> {
         self.marks.iter().map(|mark| self.path(&mark.place.child(&mark.row.name))).collect()
+    }
+
+    /// Returns the path of the directory that is shown, if it is to be printed at the end.
+    #[must_use]
+    pub fn printed_directory(&self) -> Option<Vec<u8>> {
+        let place = self.place.as_ref().filter(|_| self.prints_place)?;
+        Some(self.path(place))
     }
 
     /// Returns whether the answer to a query is still to come.

@@ -18,7 +18,7 @@ const KEY_CELLS: usize = 15;
 pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
     match &state.overlay {
         None | Some(Overlay::Prompt(_)) => {}
-        Some(Overlay::Help { offset }) => window("keys", &help(*offset), None, canvas, screen),
+        Some(Overlay::Help { offset }) => window("keys", &help(*offset, screen.width), None, canvas, screen),
         Some(Overlay::Info) => {
             if let Some(row) = state.current() {
                 window("information", &info(state, row), None, canvas, screen);
@@ -68,8 +68,22 @@ fn window(title: &str, lines: &[String], selected: Option<usize>, canvas: &mut C
     }
 }
 
-fn help(offset: usize) -> Vec<String> {
-    KEYS[offset.min(KEYS.len())..].iter().map(|(keys, what)| format!("{keys:KEY_CELLS$}{what}")).collect()
+/// Returns the keys from a line of the help on, each with what it does, in as many lines as that
+/// takes.
+fn help(offset: usize, width: u16) -> Vec<String> {
+    let room = usize::from(width).saturating_sub(KEY_CELLS + 4).max(1);
+    let mut lines = Vec::new();
+    for (keys, what) in &KEYS[offset.min(KEYS.len())..] {
+        let mut line = format!("{keys:KEY_CELLS$}");
+        for word in what.split_inclusive(' ') {
+            if line.len() > KEY_CELLS && line.len() + word.trim_end().len() > KEY_CELLS + room {
+                lines.push(std::mem::replace(&mut line, " ".repeat(KEY_CELLS)));
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
 }
 
 fn info(state: &State, row: &Row) -> Vec<String> {

@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use super::canvas::{Canvas, Cut, REVERSED};
 use super::text;
 use crate::arrange::SortKey;
+use crate::listing::Listing;
 use crate::source::Place;
 use crate::state::{Overlay, Prompt, PromptKind, State};
 
@@ -92,6 +93,14 @@ fn facts(state: &State) -> String {
         facts.push(format!("{} unreadable", state.progress.failures));
     }
     facts.push("? help".to_owned());
+    if let Some(total) = state.rows().and_then(Listing::total) {
+        // The size beside the one of the rows.
+        let (size, what) = match state.arrangement.apparent {
+            true => (total.allocated, "on disk"),
+            false => (total.apparent, "apparent"),
+        };
+        facts.push(format!("{} entries below, {} {what}", text::count(total.entries), text::size(size)));
+    }
     facts.join(", ")
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn find(source: &mut MemorySource, query: &Query) -> Answer {
         QueryKind::Directory(place) => {
             let rows = source.list(place, &never);
             rows.map(|rows| {
-                let sums = RowSums::default();
+                let sums = RowSums { total: source.total(Some(place)), counts_names: false };
                 Found::Listing(Listing::of_directory(place.clone(), rows, sums, &query.arrangement))
             })
         }

@@ -241,6 +241,27 @@ fn effects_have_paths_of_this_machine() {
 }
 
 #[test]
+fn text_is_shown_of_files_and_capital_q_prints_the_directory() {
+    let mut it = explorer();
+    it.keys("v");
+    assert_eq!((it.message().as_str(), it.outside.len()), ("this is no regular file", 0));
+    it.keys("G");
+    assert_eq!(it.state.cursor().0 + 1, it.state.cursor().1);
+    it.keys("fnotes\nv");
+    assert!(
+        matches!(&it.outside[..], [Effect::View(path)] if path == b"/data/notes.txt"),
+        "{:?}",
+        it.outside
+    );
+    it.press(Key::Home);
+    it.keys("lQ");
+    assert!(matches!(it.outside[1..], [Effect::Quit]));
+    assert_eq!(it.state.printed_directory().unwrap(), b"/data/photos");
+    it.keys("q");
+    assert_eq!(it.state.printed_directory(), None);
+}
+
+#[test]
 fn a_script_removes_the_marked_entries() {
     let mut it = explorer();
     it.keys("jl W");
