@@ -43,11 +43,13 @@ _fathom() {
             esac
             ;;
         explore)
-            options='--since= --remote= --ssh= -x --one-file-system --apparent-size --sort= --print0-marked --read-only --no-mouse --io= --threads= --help --version'
+            options='--since= --remote= --ssh= -x --one-file-system --exclude= -X --exclude-from= --si --apparent-size --sort= --print0-marked --read-only --no-mouse --io= --threads= --help --version'
             case $flag in
                 --since|--since=) return ;;
                 --remote|--remote=) compopt +o default 2>/dev/null; return ;;
                 --ssh|--ssh=) compopt +o default 2>/dev/null; return ;;
+                --exclude|--exclude=) compopt +o default 2>/dev/null; return ;;
+                -X|--exclude-from|--exclude-from=) return ;;
                 --sort|--sort=) values='size name count mtime growth' ;;
                 --io|--io=) values='sync threads async-seq async-par uring auto' ;;
                 --threads|--threads=) compopt +o default 2>/dev/null; return ;;

@@ -11,7 +11,7 @@ use fathom_walk::Model;
 use super::remote::{RemoteTree, SSH};
 use super::table::{EXPLORE, ExploreOption, SORT_WORDS};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
-use crate::shared::value;
+use crate::shared::{patterns, value};
 
 /// The arguments of a session.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ pub(crate) struct ExploreArgs {
     /// The command that runs a program there.
     pub(crate) ssh: OsString,
     pub(crate) one_file_system: bool,
+    /// The patterns of names and paths that are left out.
+    pub(crate) excluded: Vec<Vec<u8>>,
+    /// Whether sizes are in powers of 1000.
+    pub(crate) uses_si: bool,
     pub(crate) model: Model,
     pub(crate) threads: Option<usize>,
     pub(crate) arrangement: Arrangement,
@@ -41,6 +45,8 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
         remote: None,
         ssh: SSH.into(),
         one_file_system: false,
+        excluded: Vec::new(),
+        uses_si: false,
         model: Model::Auto,
         threads: None,
         arrangement: Arrangement::default(),
@@ -48,7 +54,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
         prints_marks: false,
         is_read_only: false,
     };
-    let operands = cmdline::parse(&EXPLORE, words, charset, |key, value| args.apply(key, value))?;
+    let operands = cmdline::parse(&EXPLORE, words, charset, |key, value| args.apply(key, value, charset))?;
     if args.remote.is_some() && !operands.is_empty() {
         return Err(b"--remote HOST:PATH takes the place of PATH and INVENTORY".to_vec().into());
     }
@@ -57,12 +63,17 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
 }
 
 impl ExploreArgs {
-    fn apply(&mut self, key: ExploreOption, option: OptionValue) -> Result<(), Vec<u8>> {
+    fn apply(&mut self, key: ExploreOption, option: OptionValue, charset: Charset) -> Result<(), Vec<u8>> {
         match key {
             ExploreOption::Since => self.since = Some(option.path()?),
             ExploreOption::Remote => self.remote = Some(RemoteTree::parse(option.bytes())?),
             ExploreOption::Ssh => self.ssh = OsString::from_vec(option.into_bytes()),
             ExploreOption::OneFileSystem => self.one_file_system = true,
+            ExploreOption::Exclude => self.excluded.push(option.into_bytes()),
+            ExploreOption::ExcludeFrom => {
+                self.excluded.extend(patterns::read(&option.into_bytes(), charset)?)
+            }
+            ExploreOption::Si => self.uses_si = true,
             ExploreOption::ApparentSize => self.arrangement.apparent = true,
             ExploreOption::Sort => self.arrangement.sort = option.read(sort)?,
             ExploreOption::NoMouse => self.uses_mouse = false,

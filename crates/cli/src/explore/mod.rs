@@ -25,6 +25,7 @@ use fathom_explore::session::Session;
 use fathom_explore::source::Source;
 use fathom_explore::state::{Settings, State};
 use fathom_io::Clock;
+use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 use fathom_text::time::{TimeStyle, Zone};
 
@@ -117,6 +118,7 @@ fn settings(args: &ExploreArgs, charset: Charset) -> Settings {
         arrangement: args.arrangement.clone(),
         is_read_only: args.is_read_only,
         prints_marks: args.prints_marks,
+        units: if args.uses_si { BlockSize::SI } else { BlockSize::HUMAN },
         has_colors: has_colors(),
     }
 }

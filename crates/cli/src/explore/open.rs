@@ -4,11 +4,14 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
+use fathom_explore::script::quoted;
 use fathom_explore::source::{Source, SourceError};
 use fathom_explore::sources::inventory::InventorySource;
-use fathom_explore::sources::live::{LiveOptions, LiveSource};
+use fathom_explore::sources::live::{LiveOptions, LiveSource, NameFilter};
 use fathom_inventory::Owners;
+use fathom_io::Names;
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 
@@ -17,6 +20,7 @@ use super::remote::{FetchError, MANIFEST, RemoteInventory};
 use super::signals::SessionSignals;
 use crate::shared::getent;
 use crate::shared::output::reason;
+use crate::shared::patterns;
 use crate::shared::start::AutoStart;
 
 /// A source that has been opened.
@@ -46,7 +50,7 @@ pub(crate) fn open_source(
     };
     if let Some(tree) = &args.remote {
         let signals = install()?;
-        let fetched = tree.fetch(&args.ssh, args.one_file_system, &signals)?;
+        let fetched = tree.fetch(&args.ssh, &scan_options(args), &signals)?;
         fathom_io::fault::point("explore-fetched");
         let path = CString::new(fetched.path().into_os_string().into_vec()).unwrap_or_default();
         let opened = InventorySource::open(as_path(&path), args.since.as_deref());
@@ -59,6 +63,9 @@ pub(crate) fn open_source(
 
 fn open_local(args: &ExploreArgs, charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {
     match &args.paths[..] {
+        [path] if is_inventory(path) && !args.excluded.is_empty() => {
+            Err(b"--exclude is for trees that are walked, and this is an inventory".to_vec())
+        }
         [path] if is_inventory(path) => {
             let opened = InventorySource::open(as_path(path), args.since.as_deref());
             let source = opened.map_err(|error| failure(&error, path, charset))?;
@@ -82,12 +89,32 @@ fn open_trees(args: &ExploreArgs, paths: &[CString], charset: Charset) -> Result
         threads: args.threads,
         hints: start.hints.clone(),
         one_file_system: args.one_file_system,
+        names: name_filter(args, charset),
         owners: getent::owners(),
         since: args.since.clone(),
         ..LiveOptions::default()
     };
     let source = LiveSource::start(paths.to_vec(), options);
     Ok(Box::new(source.map_err(|error| failure(&error, &paths[0], charset))?))
+}
+
+/// Returns the filter of `--exclude`, if it is given.
+fn name_filter(args: &ExploreArgs, charset: Charset) -> Option<NameFilter> {
+    let exclude = patterns::compile(&args.excluded, charset);
+    let filter = move |dir: &[u8], names: &mut Names| {
+        let mut scratch = Vec::new();
+        names.retain(|name| !exclude.matches_below(dir, name.name.to_bytes(), &mut scratch));
+    };
+    (!args.excluded.is_empty()).then(|| NameFilter(Arc::new(filter)))
+}
+
+/// Returns the options of a scan on another machine, for the shell there.
+fn scan_options(args: &ExploreArgs) -> Vec<u8> {
+    let mut options = if args.one_file_system { b"-x ".to_vec() } else { Vec::new() };
+    for pattern in &args.excluded {
+        options.extend_from_slice(&[b"--exclude=", &quoted(pattern)[..], b" "].concat());
+    }
+    options
 }
 
 /// Returns the owners whose names are shown. None of the calls waits for a directory server.

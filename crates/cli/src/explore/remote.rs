@@ -78,27 +78,25 @@ impl RemoteTree {
     }
 
     /// Returns the command for the shell of the other machine.
-    fn remote_command(&self, one_file_system: bool) -> OsString {
-        let option: &[u8] = if one_file_system { b"-x " } else { b"" };
-        let command = [b"fathom scan ", option, b"-o - -- ", &quoted(&self.path)].concat();
+    fn remote_command(&self, options: &[u8]) -> OsString {
+        let command = [b"fathom scan ", options, b"-o - -- ", &quoted(&self.path)].concat();
         OsString::from_vec(command)
     }
 
     /// Scans the tree there, and unpacks the inventory in a temporary directory, which nothing is
-    /// left of if that fails or is interrupted. `ssh` is the command that runs a program on another
-    /// machine, with options after spaces.
+    /// left of if that fails or is interrupted. `options` are those of the scan. `ssh` is the
+    /// command that runs a program on another machine, with options after spaces.
     ///
     /// # Errors
     /// If there is no inventory.
     pub(crate) fn fetch(
         &self,
         ssh: &OsStr,
-        one_file_system: bool,
+        options: &[u8],
         signals: &SessionSignals,
     ) -> Result<RemoteInventory, FetchError> {
-        let fetched = self
-            .start(ssh, one_file_system)
-            .and_then(|(child, directory)| self.receive(child, directory, signals));
+        let fetched =
+            self.start(ssh, options).and_then(|(child, directory)| self.receive(child, directory, signals));
         match signals.status() {
             Some(status) => Err(FetchError::Interrupted(status)),
             None => fetched.map_err(FetchError::Failed),
@@ -110,7 +108,7 @@ impl RemoteTree {
     }
 
     /// Starts the scan there, and makes the directory for the inventory.
-    fn start(&self, ssh: &OsStr, one_file_system: bool) -> Result<(Child, TempDir), Vec<u8>> {
+    fn start(&self, ssh: &OsStr, options: &[u8]) -> Result<(Child, TempDir), Vec<u8>> {
         let mut words = ssh.as_bytes().split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let program = words.next().ok_or_else(|| b"the command for '--ssh' is empty".to_vec())?;
         let directory = temporary::directory("fathom-explore-")?;
@@ -118,7 +116,7 @@ impl RemoteTree {
             .args(words.map(OsStr::from_bytes))
             .arg("--")
             .arg(&self.host)
-            .arg(self.remote_command(one_file_system))
+            .arg(self.remote_command(options))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -11,6 +11,9 @@ pub(crate) enum ExploreOption {
     Remote,
     Ssh,
     OneFileSystem,
+    Exclude,
+    ExcludeFrom,
+    Si,
     ApparentSize,
     Sort,
     NoMouse,
@@ -39,6 +42,11 @@ pub(crate) const FLAGS: &[Flag<ExploreOption>] = &[
         .required("COMMAND", ValueKind::Text)
         .more("It is given `--`, HOST and the command for the shell there."),
     both(ExploreOption::OneFileSystem, b'x', "one-file-system", SHOWN, "skip directories on other file systems"),
+    long(ExploreOption::Exclude, "exclude", SHOWN, "nothing whose name or path matches GLOB, and nothing below it")
+        .required("GLOB", ValueKind::Text)
+        .more("As `fathom du --exclude` has it. A directory that is removed is removed with what is left out."),
+    both(ExploreOption::ExcludeFrom, b'X', "exclude-from", SHOWN, "the same for each line of FILE").required("FILE", ValueKind::File),
+    long(ExploreOption::Si, "si", SHOWN, "sizes in powers of 1000 instead of 1024"),
     long(ExploreOption::ApparentSize, "apparent-size", SHOWN, "apparent sizes instead of disk usage; the key `a` changes it"),
     long(ExploreOption::Sort, "sort", SHOWN, "sort by `size`, `name`, `count`, `mtime` or `growth` at first")
         .required("COLUMN", ValueKind::Words(SORT_WORDS)),

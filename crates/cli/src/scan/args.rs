@@ -1,21 +1,18 @@
 //! The arguments of `fathom scan`: parses and checks the command line. Prints nothing.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
+use std::ffi::{CString, OsString};
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_du::exclude;
 use fathom_inventory::estimate::{Budget, Survey};
 use fathom_inventory::history::Retention;
 use fathom_inventory::scan::{Exclusions, Scan};
 use fathom_inventory::store::OptionalColumns;
 use fathom_text::duration;
-use fathom_text::quote::{Charset, quote, quoteaf};
+use fathom_text::quote::{Charset, quote};
 use fathom_walk::Model;
 
 use super::keep::KeepArgs;
@@ -23,7 +20,7 @@ use super::stream::STANDARD_OUTPUT;
 use super::table::{SCAN, ScanOption};
 use crate::shared::cmdline::{self, ArgsEnd, EMPTY_NAME, OptionValue};
 use crate::shared::getent;
-use crate::shared::output::reason;
+use crate::shared::patterns;
 use crate::shared::value::{self, ShowWhen};
 
 /// The action that a command line requests.
@@ -137,7 +134,7 @@ impl ScanParser {
             ScanOption::OneFileSystem => self.scan.one_file_system = true,
             ScanOption::Exclude => self.scan.exclusions.patterns.push(option.into_bytes()),
             ScanOption::ExcludeFrom => {
-                self.scan.exclusions.patterns.extend(patterns(option.into_bytes(), charset)?)
+                self.scan.exclusions.patterns.extend(patterns::read(&option.into_bytes(), charset)?)
             }
             ScanOption::MaxDepth => {
                 let depth = whole(&option)?;
@@ -296,19 +293,6 @@ fn number(option: &OptionValue) -> Result<u64, Vec<u8>> {
 fn whole(option: &OptionValue) -> Result<u64, Vec<u8>> {
     let number = std::str::from_utf8(option.bytes()).ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| option.refuse(b"number", b""))
-}
-
-/// Reads the patterns in a file; `-` is standard input.
-fn patterns(path: Vec<u8>, charset: Charset) -> Result<Vec<Vec<u8>>, Vec<u8>> {
-    let mut text = Vec::new();
-    let read = match path.as_slice() {
-        b"-" => std::io::stdin().lock().read_to_end(&mut text),
-        path => File::open(OsStr::from_bytes(path)).and_then(|mut file| file.read_to_end(&mut text)),
-    };
-    match read {
-        Ok(_) => Ok(exclude::patterns(&text).map(<[u8]>::to_vec).collect()),
-        Err(error) => Err([b"cannot read ", &quoteaf(&path, charset)[..], b": ", &reason(&error)].concat()),
-    }
 }
 
 /// Returns the options as recorded in the manifest.

@@ -13,7 +13,7 @@ use fathom_walk::{FileType, Names, Node, Opened};
 use super::print_error;
 use crate::list::report::message;
 use crate::list::vcs::{self, DirIgnores, VcsIgnores};
-use crate::shared::locale;
+use crate::shared::{locale, patterns};
 
 /// The exclusions given on the command line of this run, or of the run that is resumed.
 #[derive(Debug)]
@@ -32,8 +32,7 @@ pub(super) fn selector(exclusions: &Exclusions, marks: bool) -> Option<Arc<dyn S
     }
     let env = |name: &str| std::env::var_os(name).map(OsString::into_vec);
     let charset = locale::charset(&env);
-    let mut exclude = Exclude::new(charset, env("POSIXLY_CORRECT").is_some());
-    exclusions.patterns.iter().for_each(|pattern| exclude.add(pattern));
+    let exclude = patterns::compile(&exclusions.patterns, charset);
     let leaves_out_ignored = exclusions.ignores_vcs;
     let (vcs, problems) = (leaves_out_ignored || marks).then(VcsIgnores::new).unzip();
     problems.iter().flatten().for_each(|problem| print_error(&message(problem, charset)));

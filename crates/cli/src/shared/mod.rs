@@ -9,6 +9,7 @@ pub(crate) mod interrupt;
 pub(crate) mod inventory;
 pub(crate) mod json;
 pub(crate) mod locale;
+pub(crate) mod patterns;
 pub(crate) mod progress;
 pub(crate) mod removal;
 pub(crate) mod screen;

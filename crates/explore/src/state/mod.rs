@@ -7,6 +7,7 @@ mod keys;
 mod overlay;
 mod prompt;
 
+use fathom_text::human::BlockSize;
 use fathom_text::time::TimeStyle;
 
 use crate::arrange::Arrangement;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub is_read_only: bool,
     /// Whether the paths of the marked entries are printed at the end.
     pub prints_marks: bool,
+    /// The units of sizes.
+    pub units: BlockSize,
     /// Whether colours are used.
     pub has_colors: bool,
 }
@@ -52,6 +55,7 @@ impl Default for Settings {
             arrangement: Arrangement::default(),
             is_read_only: false,
             prints_marks: false,
+            units: BlockSize::HUMAN,
             has_colors: false,
         }
     }

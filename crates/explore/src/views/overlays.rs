@@ -1,6 +1,5 @@
 //! The windows over the rows.
 
-use fathom_text::quote::Charset;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -96,8 +95,16 @@ fn info(state: &State, row: &Row) -> Vec<String> {
     let mut lines = vec![
         text::name(&path, charset),
         format!("type      {}", row.file_type.name()),
-        format!("on disk   {} ({} bytes)", text::size(amount.allocated), amount.allocated),
-        format!("apparent  {} ({} bytes)", text::size(amount.apparent), amount.apparent),
+        format!(
+            "on disk   {} ({} bytes)",
+            text::size(amount.allocated, state.settings.units),
+            amount.allocated
+        ),
+        format!(
+            "apparent  {} ({} bytes)",
+            text::size(amount.apparent, state.settings.units),
+            amount.apparent
+        ),
         format!("entries   {}", amount.entries),
         format!("newest    {}", unless_unknown(table::newest(state, row))),
         format!("owner     {}", unless_unknown(owner)),
@@ -105,7 +112,8 @@ fn info(state: &State, row: &Row) -> Vec<String> {
         format!("state     {}", table::state_words(row.state)),
     ];
     if let Some(growth) = &row.growth {
-        let [disk, apparent] = [growth.allocated, growth.apparent].map(text::growth);
+        let [disk, apparent] =
+            [growth.allocated, growth.apparent].map(|bytes| text::growth(bytes, state.settings.units));
         lines.push(format!("growth    {disk} on disk, {apparent} apparent, {} entries", growth.entries));
     }
     lines
@@ -116,7 +124,7 @@ fn marks(state: &State, cursor: Option<&Place>, canvas: &mut Canvas<'_>, screen:
     let (found, selected) = cursor.map_or_else(Default::default, |cursor| state.marks.around(cursor, height));
     let line = |mark: &Mark| {
         let path = state.shown_path(&mark.place.child(&mark.row.name));
-        let size = text::size(state.arrangement.size(&mark.row.amount));
+        let size = text::size(state.arrangement.size(&mark.row.amount), state.settings.units);
         format!("{size:>7} {}", text::name(&path, canvas.charset))
     };
     let mut lines: Vec<String> = found.into_iter().map(line).collect();
@@ -138,11 +146,11 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
     match run.confirmation() {
         Confirmation::Planning => lines.push("counting... (Esc stops)".to_owned()),
         Confirmation::Key(plan) => {
-            lines.extend(extent(plan, run.kind(), charset));
+            lines.extend(extent(state, plan, run.kind()));
             lines.push("Remove? (y, n)".to_owned());
         }
         Confirmation::Count(plan, typed) => {
-            lines.extend(extent(plan, run.kind(), charset));
+            lines.extend(extent(state, plan, run.kind()));
             let number = plan.possible.number_to_type().unwrap_or_default();
             lines.push(format!("Type {number}, Enter (Esc: no): {typed}_"));
         }
@@ -155,15 +163,16 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
 }
 
 /// Returns the numbers of a plan, and why something stays.
-fn extent(plan: &RemovalPlan, kind: RemovalKind, charset: Charset) -> Vec<String> {
+fn extent(state: &State, plan: &RemovalPlan, kind: RemovalKind) -> Vec<String> {
+    let charset = state.settings.context.charset;
     let freed = match plan.freed {
         _ if kind == RemovalKind::Trash => "frees nothing yet".to_owned(),
-        Some(bytes) => format!("frees {}", text::size(bytes)),
+        Some(bytes) => format!("frees {}", text::size(bytes, state.settings.units)),
         None => "frees an unknown part".to_owned(),
     };
     let numbers = [
         format!("files: {}, directories: {}", plan.possible.files, plan.possible.directories),
-        format!("{} on disk, {freed}", text::size(plan.bytes)),
+        format!("{} on disk, {freed}", text::size(plan.bytes, state.settings.units)),
     ];
     let kept = plan.kept.as_ref().map(|kept| format!("stays: {}", text::name(kept, charset)));
     numbers.into_iter().chain(kept).collect()

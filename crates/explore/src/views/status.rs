@@ -75,11 +75,12 @@ fn facts(state: &State) -> String {
         facts.push("paused".to_owned());
     } else if !state.progress.finished {
         let progress = &state.progress;
-        let (count, size) = (text::count(progress.entries), text::size(progress.allocated));
+        let (count, size) =
+            (text::count(progress.entries), text::size(progress.allocated, state.settings.units));
         facts.push(format!("walking: {count} entries, {size}"));
     }
     if let Some(listing) = state.rows() {
-        let sum = text::size(listing.sizes().1);
+        let sum = text::size(listing.sizes().1, state.settings.units);
         facts.push(format!("{sum} in {} items", listing.len()));
         if listing.hidden() > 0 {
             facts.push(format!("{} not shown", listing.hidden()));
@@ -99,7 +100,11 @@ fn facts(state: &State) -> String {
             true => (total.allocated, "on disk"),
             false => (total.apparent, "apparent"),
         };
-        facts.push(format!("{} entries below, {} {what}", text::count(total.entries), text::size(size)));
+        facts.push(format!(
+            "{} entries below, {} {what}",
+            text::count(total.entries),
+            text::size(size, state.settings.units)
+        ));
     }
     facts.join(", ")
 }

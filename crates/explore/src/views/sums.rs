@@ -25,13 +25,13 @@ pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> usiz
         canvas.put(key_at, area.y - 1, area.width, state.view.title(), BOLD);
     }
     let size = |at: usize| state.arrangement.size(&state.sums[at].amount);
-    let max = (0..state.sums.len()).map(size).max().unwrap_or(0);
+    let sum_of_all = (0..state.sums.len()).map(size).fold(0, u64::saturating_add);
     let end = state.sums.len().min(state.offset + usize::from(area.height));
     for (y, position) in (area.y..).zip(state.offset..end) {
         let sum = &state.sums[position];
-        canvas.put_right(0, y, SIZE_CELLS, &text::size(size(position)), Style::new());
+        canvas.put_right(0, y, SIZE_CELLS, &text::size(size(position), state.settings.units), Style::new());
         canvas.put_right(SIZE_CELLS, y, COUNT_CELLS, &text::count(sum.amount.entries), Style::new());
-        let bar = canvas.bar(size(position), max, BAR_CELLS);
+        let bar = canvas.bar(size(position), sum_of_all, BAR_CELLS);
         canvas.put(SIZE_CELLS + COUNT_CELLS + 1, y, BAR_CELLS, &bar, canvas.color(Color::Green));
         let key = text::name(&sum.key, canvas.charset);
         // Classes of ages are words with spaces, which need no quotes.

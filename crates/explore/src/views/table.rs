@@ -131,7 +131,7 @@ fn draw(
     let color = if row.state == RowState::Complete { Color::Reset } else { Color::Red };
     canvas.put(1, y, 1, flag(row), canvas.color(color));
     let size = state.arrangement.size(&row.amount);
-    canvas.put_right(2, y, 7, &text::size(size), plain);
+    canvas.put_right(2, y, 7, &text::size(size, state.settings.units), plain);
     let mut x = FIXED_CELLS;
     for column in columns {
         let cells = column.cells(line.width);
@@ -178,7 +178,7 @@ fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16),
         Some(_) | None => Color::Red,
     };
     let text = match grown {
-        Some(grown) => text::growth(grown),
+        Some(grown) => text::growth(grown, state.settings.units),
         None if row.state == RowState::Walking => "?".to_owned(),
         None => "new".to_owned(),
     };

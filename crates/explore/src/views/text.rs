@@ -16,20 +16,20 @@ pub(super) fn message(text: &[u8]) -> String {
     String::from_utf8_lossy(&text).replace(['\n', '\t', '\0'], " ")
 }
 
-pub(super) fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64, units: BlockSize) -> String {
     let mut out = Vec::new();
-    BlockSize::HUMAN.write(bytes, &mut out);
+    units.write(bytes, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Returns a size with its sign.
-pub(super) fn growth(bytes: i64) -> String {
+pub(super) fn growth(bytes: i64, units: BlockSize) -> String {
     let sign = match bytes {
         ..0 => "-",
         0 => "",
         _ => "+",
     };
-    format!("{sign}{}", size(bytes.unsigned_abs()))
+    format!("{sign}{}", size(bytes.unsigned_abs(), units))
 }
 
 /// Returns a number in at most six characters: from a million on the digits that there is room for.
@@ -123,8 +123,11 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([0, 1, 1023, 1 << 20, u64::MAX - 1].map(size), ["0", "1", "1023", "1.0M", "16E"]);
-        assert_eq!([0, 2048, -2048, i64::MIN].map(growth), ["0", "+2.0K", "-2.0K", "-8.0E"]);
+        let human = |bytes| size(bytes, BlockSize::HUMAN);
+        assert_eq!([0, 1, 1023, 1 << 20, u64::MAX - 1].map(human), ["0", "1", "1023", "1.0M", "16E"]);
+        assert_eq!([1000, 2_500_000].map(|bytes| size(bytes, BlockSize::SI)), ["1.0k", "2.5M"]);
+        let grown = |bytes| growth(bytes, BlockSize::HUMAN);
+        assert_eq!([0, 2048, -2048, i64::MIN].map(grown), ["0", "+2.0K", "-2.0K", "-8.0E"]);
         assert_eq!([0, 999_999, 1_000_000, 1_999_999].map(count), ["0", "999999", "1.00M", "1.99M"]);
         assert_eq!([12_345_678, 123_456_789, u64::MAX].map(count), ["12.3M", "123M", "18.4E"]);
     }

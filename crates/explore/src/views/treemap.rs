@@ -119,7 +119,7 @@ pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> usiz
         status::nothing(text, canvas, area);
     }
     if let (2.., Some(row)) = (area.y, state.current()) {
-        let size = text::size(state.arrangement.size(&row.amount));
+        let size = text::size(state.arrangement.size(&row.amount), state.settings.units);
         let line = format!("{size}  {}", text::name(&row.name, canvas.charset));
         canvas.put(1, area.y - 1, area.width.saturating_sub(1), &line, Style::new());
     }
@@ -153,7 +153,7 @@ fn draw(state: &State, position: usize, number: usize, canvas: &mut Canvas<'_>, 
         canvas.put(rect.x + 1, rect.y, rect.width - 1, &name, style);
     }
     if rect.width > 6 && rect.height > 1 {
-        let size = text::size(state.arrangement.size(&row.amount));
+        let size = text::size(state.arrangement.size(&row.amount), state.settings.units);
         canvas.put(rect.x + 1, rect.y + 1, rect.width - 1, &size, style);
     }
 }

@@ -136,9 +136,10 @@ fn trees_are_named_by_host_and_path() {
     for host in ["-oProxyCommand=x", "[-oProxyCommand=x]", "me@-oProxyCommand=x", "me@[-x]", "[-x@nas]"] {
         assert!(parsed(&format!("{host}:/srv")).is_err(), "{host}");
     }
-    let command =
-        |path: &str| RemoteTree::parse(format!("nas:{path}").as_bytes()).unwrap().remote_command(true);
-    assert_eq!(command("it's; rm *"), r"fathom scan -x -o - -- 'it'\''s; rm *'");
+    let command = |path: &str| {
+        RemoteTree::parse(format!("nas:{path}").as_bytes()).unwrap().remote_command(b"-x --exclude='*.o' ")
+    };
+    assert_eq!(command("it's; rm *"), r"fathom scan -x --exclude='*.o' -o - -- 'it'\''s; rm *'");
 }
 
 /// A script in place of ssh.
@@ -150,7 +151,7 @@ fn script(top: &Path, lines: &str) -> PathBuf {
 }
 
 fn fetch(tree: &RemoteTree, ssh: &OsStr) -> Result<RemoteInventory, FetchError> {
-    tree.fetch(ssh, false, &SessionSignals::default())
+    tree.fetch(ssh, b"", &SessionSignals::default())
 }
 
 #[test]

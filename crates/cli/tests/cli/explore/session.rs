@@ -37,6 +37,22 @@ fn a_tree_is_walked_shown_and_left() {
 }
 
 #[test]
+fn names_can_be_left_out_and_sizes_be_in_powers_of_1000() {
+    let tree = sample();
+    tree.file("patterns", 0);
+    std::fs::write(tree.at("patterns"), "two*\n").unwrap();
+    let Some(tmux) = Tmux::start(tree) else { return };
+    let screen = tmux.explore("fathom explore --si --exclude '*.log' -X patterns --exclude=large/other d", 2);
+    assert!(!screen.contains("middle") && !screen.contains("two"), "{screen}");
+    assert!(screen.lines().nth(2).unwrap().trim_start().contains("k "), "{screen}");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("in 1 items");
+    tmux.text("Q");
+    tmux.ended(0);
+    tmux.wait("the directory", |screen| screen.lines().any(|line| line == "d/large"));
+}
+
+#[test]
 fn the_screen_follows_the_size_of_the_terminal() {
     let Some(tmux) = Tmux::start(sample()) else { return };
     tmux.explore("fathom explore d", 4);

@@ -23,11 +23,12 @@ pub(super) struct ListedEntry<'a> {
     pub(super) meta: Result<Meta, Errno>,
 }
 
-/// Calls `with` for each entry of the directory `below` the root at `path`.
+/// Calls `with` for each entry of the directory `below` the root at `path`, but for names that
+/// `select` drops.
 pub(super) fn list(
-    path: &CStr,
+    (path, below): (&CStr, &[u8]),
     follow: Follow,
-    below: &[u8],
+    select: &dyn Fn(&mut Names),
     cancelled: &AtomicBool,
     with: &mut dyn FnMut(ListedEntry<'_>),
 ) -> Result<(), SourceError> {
@@ -39,6 +40,7 @@ pub(super) fn list(
         }
         names.clear();
         let more = sys::read_names(&dir, &mut names, BATCH_NAMES);
+        select(&mut names);
         let all = 0..names.len();
         let at = dir.as_fd();
         Blocking.run(Blocking.stat(at, &names, all, Follow::No, Fields::ALL, &mut metas));

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_inventory::Owners;
-use fathom_io::{Errno, Fields, FileType, Follow, Model, availability};
+use fathom_io::{Errno, Fields, FileType, Follow, Model, Names, availability};
 use fathom_walk::{ConcurrencyHints, NextRoot, Options, run_unordered, spawn_thread};
 
 use self::list::ListedEntry;
@@ -41,6 +41,17 @@ const REPAIRED_ENTRIES_MAX: u64 = 100_000;
 /// The number of rows that are completed under one lock.
 const ROWS_PER_LOCK: usize = 4096;
 
+/// A function that drops the names which are left out from those of a directory, of which it gets
+/// the path as shown.
+#[derive(Clone)]
+pub struct NameFilter(pub Arc<dyn Fn(&[u8], &mut Names) + Send + Sync>);
+
+impl std::fmt::Debug for NameFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NameFilter")
+    }
+}
+
 /// The options of a live tree.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
@@ -54,6 +65,8 @@ pub struct LiveOptions {
     pub follow_roots: Follow,
     /// Whether directories on other filesystems than that of their root are skipped.
     pub one_file_system: bool,
+    /// The names that are left out, with everything below them, if there are any.
+    pub names: Option<NameFilter>,
     /// Whether an inode with several names counts under each, as in `du -l`.
     pub count_links: bool,
     /// The names of owners, for summaries.
@@ -70,6 +83,7 @@ impl Default for LiveOptions {
             hints: ConcurrencyHints::default(),
             follow_roots: Follow::Yes,
             one_file_system: false,
+            names: None,
             count_links: false,
             owners: Owners::default(),
             since: None,
@@ -133,7 +147,13 @@ struct WalkTops {
     follow: Follow,
     /// The device of the root, if the walk starts below it.
     device: Option<u64>,
+    /// The path of the directory above, if the walk starts below a root.
+    above: Vec<u8>,
 }
+
+/// A place that a walk can start at: its name, how it is reached, and the path of the directory
+/// above.
+type ReachedPlace = (CString, NextRoot, Vec<u8>);
 
 impl LiveSource {
     /// Starts to walk `roots`.
@@ -152,13 +172,14 @@ impl LiveSource {
 
     fn start_with(roots: Vec<CString>, options: LiveOptions, run: Arc<RunWalk>) -> Result<Self, SourceError> {
         let paths = roots.iter().cloned().map(NextRoot::Path).collect();
-        Self::start_at(roots, paths, options, run)
+        Self::start_at(roots, paths, Vec::new(), options, run)
     }
 
     /// Starts to walk `roots`, which are reached at `places`.
     fn start_at(
         roots: Vec<CString>,
         places: Vec<NextRoot>,
+        above: Vec<u8>,
         options: LiveOptions,
         run: Arc<RunWalk>,
     ) -> Result<Self, SourceError> {
@@ -169,6 +190,7 @@ impl LiveSource {
             tops: tree.roots().to_vec(),
             follow: options.follow_roots,
             device: None,
+            above,
         };
         let shared = Arc::new(SharedTree::new(tree, i64::try_from(now.as_secs()).unwrap_or(i64::MAX)));
         let older = options.since.as_deref().map(OlderInventory::open).transpose()?;
@@ -187,7 +209,7 @@ impl LiveSource {
 
     /// Starts a walk on a thread of its own.
     fn walk(&mut self, tops: WalkTops) -> Result<(), SourceError> {
-        let WalkTops { roots, tops, follow, device } = tops;
+        let WalkTops { roots, tops, follow, device, above } = tops;
         let control = Arc::new(WalkControl::default());
         control.pause(self.is_paused);
         let visitor = LiveVisitor {
@@ -196,6 +218,8 @@ impl LiveSource {
             tops: tops.clone(),
             one_file_system: self.options.one_file_system,
             device,
+            above,
+            names: self.options.names.clone(),
             count_links: self.options.count_links,
         };
         let mut roots = WalkRoots { roots: roots.into_iter(), control: control.clone() };
@@ -225,13 +249,13 @@ impl LiveSource {
     /// Walks places apart from this source, to answer a question. Returns what was found.
     fn survey(
         &self,
-        places: Vec<(CString, NextRoot)>,
+        (places, above): (Vec<(CString, NextRoot)>, Vec<u8>),
         follow_roots: Follow,
         cancelled: &AtomicBool,
     ) -> Result<Self, SourceError> {
         let options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
         let (names, roots) = places.into_iter().unzip();
-        let mut survey = Self::start_at(names, roots, options, self.run.clone())?;
+        let mut survey = Self::start_at(names, roots, above, options, self.run.clone())?;
         while survey.walks.iter().any(|walk| !walk.thread.is_finished()) {
             if cancelled.load(Ordering::Relaxed) {
                 survey.stop();
@@ -242,19 +266,20 @@ impl LiveSource {
         Ok(survey)
     }
 
-    /// Returns the name of a directory, and how a walk reaches it: by the directory above, which is
+    /// Returns a directory, which a walk reaches by the directory above, which is
     /// opened name by name, so that no symbolic link below the root is followed.
-    fn reach(&self, place: &Place) -> Result<(CString, NextRoot), SourceError> {
+    fn reach(&self, place: &Place) -> Result<ReachedPlace, SourceError> {
         let root = self.roots.get(place.root).ok_or(SourceError::Os("find", Errno::NOENT))?;
         let Some((above, name)) = place.parent() else {
-            return Ok((root.clone(), NextRoot::Path(root.clone())));
+            return Ok((root.clone(), NextRoot::Path(root.clone()), Vec::new()));
         };
         let open = || {
             let name = list::name_in_directory(name)?;
             let dir = list::open(root, self.options.follow_roots, &above.below)?;
             let dir = dir.as_fd().try_clone_to_owned();
             let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            Ok((name.clone(), NextRoot::At(Arc::new(dir.map_err(errno)?), name)))
+            let above = joined_path(root, &above.below);
+            Ok((name.clone(), NextRoot::At(Arc::new(dir.map_err(errno)?), name), above))
         };
         open().map_err(|errno| SourceError::Os("open directory", errno))
     }
@@ -332,6 +357,16 @@ impl Drop for LiveSource {
     }
 }
 
+/// Returns the path of a directory as it is shown.
+fn joined_path(root: &CString, below: &[u8]) -> Vec<u8> {
+    let mut path = root.to_bytes().to_vec();
+    if !below.is_empty() && !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    path.extend_from_slice(below);
+    path
+}
+
 /// Returns the row of an entry that was listed; `None` if it no longer exists.
 fn listed_row(entry: &ListedEntry<'_>) -> Option<Row> {
     match &entry.meta {
@@ -358,7 +393,11 @@ impl Source for LiveSource {
         let root = self.roots.get(place.root).ok_or(SourceError::Os("find", Errno::NOENT))?;
         let mut rows = Vec::new();
         let mut with = |entry: ListedEntry<'_>| rows.extend(listed_row(&entry));
-        list::list(root, self.options.follow_roots, &place.below, cancelled, &mut with)?;
+        let select = |names: &mut Names| {
+            let filter = self.options.names.as_ref();
+            filter.into_iter().for_each(|filter| (filter.0)(&joined_path(root, &place.below), names));
+        };
+        list::list((root, &place.below), self.options.follow_roots, &select, cancelled, &mut with)?;
         self.complete(place, &mut rows);
         if let Some(older) = &mut self.older {
             older.set_growth(root.to_bytes(), &place.below, &mut rows, cancelled)?;
@@ -393,7 +432,7 @@ impl Source for LiveSource {
 
     fn rescan(&mut self, place: &Place) -> Result<(), SourceError> {
         // Without the lock, because a server may answer late.
-        let (_, root) = self.reach(place)?;
+        let (_, root, above) = self.reach(place)?;
         let is_known = self.shared.tree().find(place).is_some();
         if !is_known {
             list::open(&self.roots[place.root], self.options.follow_roots, &place.below)
@@ -408,7 +447,7 @@ impl Source for LiveSource {
         let device = (!place.below.is_empty()).then(|| tree.device(tree.roots()[place.root]));
         drop(tree);
         let follow = self.follow(place);
-        self.walk(WalkTops { roots: vec![root], tops: vec![top], follow, device })
+        self.walk(WalkTops { roots: vec![root], tops: vec![top], follow, device, above })
     }
 
     fn removed(&mut self, gone: &[(Place, Row)]) {
@@ -452,7 +491,8 @@ impl Source for LiveSource {
         if is_all {
             return Ok(rows);
         }
-        let survey = self.survey(vec![self.reach(place)?], self.follow(place), cancelled)?;
+        let (name, root, above) = self.reach(place)?;
+        let survey = self.survey((vec![(name, root)], above), self.follow(place), cancelled)?;
         let top = Place { root: 0, below: Vec::new() };
         let (mut rows, _) = survey.known_largest(&top, count).unwrap_or_default();
         for row in &mut rows {
@@ -471,7 +511,7 @@ impl Source for LiveSource {
             return Ok(self.shared.tree().summary.rows(key, &self.options.owners));
         }
         let roots = self.roots.iter().map(|root| (root.clone(), NextRoot::Path(root.clone())));
-        let survey = self.survey(roots.collect(), self.options.follow_roots, cancelled)?;
+        let survey = self.survey((roots.collect(), Vec::new()), self.options.follow_roots, cancelled)?;
         let summary = std::mem::take(&mut survey.shared.tree().summary);
         let rows = summary.rows(key, &self.options.owners);
         let mut tree = self.shared.tree();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
@@ -213,6 +214,48 @@ fn an_inode_counts_once_in_each_directory_that_has_a_name_of_it() {
 }
 
 #[test]
+fn names_that_are_left_out_are_in_no_rows_sums_and_lists() {
+    let tree = TestTree::random(2);
+    for path in ["d0/keep", "d0/skip.o/in", "d1/skip.o", "d1/keep.o2"] {
+        fs::create_dir_all(tree.root().join(path).parent().unwrap()).unwrap();
+        fs::write(tree.root().join(path), [1; 9000]).unwrap();
+    }
+    let root = tree.root().into_os_string().into_encoded_bytes();
+    // By the path of the directory and by the name.
+    let filter = NameFilter(Arc::new(move |dir: &[u8], names: &mut fathom_io::Names| {
+        let is_d1 = dir == [&root[..], b"/d1"].concat();
+        names.retain(|name| {
+            let name = name.name.to_bytes();
+            !name.ends_with(b".o") && !(is_d1 && name == b"keep.o2")
+        });
+    }));
+    let mut source = walked(&tree, LiveOptions { names: Some(filter), ..LiveOptions::default() });
+    for path in ["d0/skip.o", "d1/skip.o", "d1/keep.o2"] {
+        let path = tree.root().join(path);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    let leave_out = |dir: &Path| {
+        for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.extension().is_some_and(|extension| extension == "o") {
+                fs::remove_file(entry).unwrap();
+            }
+        }
+    };
+    tree.dirs().iter().for_each(|below| leave_out(&tree.path(below)));
+    let facts = |sums: Amount<u64>| (sums.apparent, sums.entries);
+    assert_eq!(facts(source.roots()[0].amount), facts(tree.sums(false)));
+    for path in ["d0/skip.o", "d1/skip.o", "d1/keep.o2"] {
+        fs::write(tree.root().join(path), [1; 9000]).unwrap();
+    }
+    assert_eq!(listed(&mut source, b"d1").iter().filter(|row| row.name.contains(&b'.')).count(), 0);
+    source.rescan(&at(b"d1")).unwrap();
+    source.wait();
+    assert_eq!(sums_of(&mut source, b"d1").entries, listed(&mut source, b"d1").len() as u64);
+    let largest = source.largest(&at(b"d1"), 100, &NOT_CANCELLED).unwrap();
+    assert!(largest.iter().all(|file| !file.row.name.ends_with(b"o2") && !file.row.name.ends_with(b".o")));
+}
+
+#[test]
 fn a_pause_holds_the_walk_and_a_stop_ends_it() {
     let tree = TestTree::random(2);
     let (mut source, gate) = gated(&tree, LiveOptions::default());
@@ -384,7 +427,13 @@ fn other_filesystems_are_skipped() {
     let path = CString::new(root.join(std::ffi::OsStr::from_bytes(&below)).as_os_str().as_bytes()).unwrap();
     let device = Some(dir.identity.dev + 1);
     source
-        .walk(WalkTops { roots: vec![NextRoot::Path(path)], tops: vec![top], follow: Follow::No, device })
+        .walk(WalkTops {
+            roots: vec![NextRoot::Path(path)],
+            tops: vec![top],
+            follow: Follow::No,
+            device,
+            above: Vec::new(),
+        })
         .unwrap();
     source.wait();
     let row = row_of(&mut source, &below);
@@ -496,9 +545,10 @@ fn no_link_that_replaced_a_directory_is_followed() {
     std::os::unix::fs::symlink(tree.beside("outside"), tree.root().join("way")).unwrap();
     let cancelled = &NOT_CANCELLED;
     assert!(source.reach(&at(b"way/in")).is_err());
+    let (name, root, above) = source.reach(&at(b"way")).unwrap();
     assert!(
         source
-            .survey(vec![source.reach(&at(b"way")).unwrap()], Follow::No, cancelled)
+            .survey((vec![(name, root)], above), Follow::No, cancelled)
             .is_ok_and(|survey| survey.known_largest(&top(), 9).is_none_or(|(rows, _)| rows.is_empty()))
     );
 }

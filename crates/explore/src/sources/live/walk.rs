@@ -7,10 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use fathom_inventory::store::{EXTENSION_BYTES, name_extension};
 use fathom_walk::{
-    Descend, Emit, Enter, Entry, Errno, Error, Failure, FileType, Found, Meta, NextRoot, Node, Operation,
-    Options, RootSource, Summary, Visitor,
+    Descend, Emit, Enter, Entry, Errno, Error, Failure, FileType, Found, Meta, Names, NextRoot, Node,
+    Operation, Options, RootSource, Summary, Visitor,
 };
 
+use super::NameFilter;
 use super::tree::LiveTree;
 use crate::source::{Amount, Row, RowState};
 use crate::sources::summary::{FileSummary, SummedFile};
@@ -133,6 +134,10 @@ pub(super) struct LiveVisitor {
     pub(super) one_file_system: bool,
     /// The device of the root, if the walk starts below it.
     pub(super) device: Option<u64>,
+    /// The path of the directory above, if the walk starts below a root.
+    pub(super) above: Vec<u8>,
+    /// The names that are left out.
+    pub(super) names: Option<NameFilter>,
     /// Whether each name of an inode counts.
     pub(super) count_links: bool,
 }
@@ -245,6 +250,16 @@ impl Visitor for LiveVisitor {
     type Item = Infallible;
     /// The files that have not been added to the common summary.
     type Local = FileSummary;
+
+    fn select(&self, dir: &Arc<Node>, names: &mut Names) {
+        let Some(filter) = &self.names else { return };
+        let mut path = self.above.clone();
+        if !path.is_empty() && !path.ends_with(b"/") {
+            path.push(b'/');
+        }
+        dir.path_into(&mut path);
+        (filter.0)(&path, names);
+    }
 
     fn enter(&self, _summary: &mut FileSummary, enter: Enter<'_>) -> Descend {
         self.control.wait();
