@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fathom_io::{Dir, Errno, Fields, Follow, sys};
@@ -21,6 +21,8 @@ const PER_UNIT: usize = 3;
 /// Descriptors left to the rest of the process: standard streams, rings, runtimes, files that a
 /// library opens briefly.
 const RESERVED: usize = 12;
+/// The maximum of tries to open a directory while no descriptor is free, before EMFILE is reported.
+const TRIES_MAX: usize = 200;
 /// The maximum of kept descriptors. With more, reopening is rare already.
 const KEPT_MAX: usize = 1024;
 /// Names joined for one hop of a reopening. Few, so that each hop of a deep chain keeps a
@@ -69,6 +71,8 @@ pub(crate) struct Fds {
     kept_max: usize,
     kept: AtomicUsize,
     reopened: AtomicU64,
+    /// Whether a worker has waited for a descriptor in vain, and none has got one since.
+    is_starved: AtomicBool,
     /// A descriptor of the initial working directory, once a worker has left it. `None` if it
     /// cannot be opened.
     start: OnceLock<Option<Arc<OwnedFd>>>,
@@ -82,6 +86,7 @@ impl Fds {
             kept_max,
             kept: AtomicUsize::new(0),
             reopened: AtomicU64::new(0),
+            is_starved: AtomicBool::new(false),
             start: OnceLock::new(),
             order: Mutex::new(VecDeque::new()),
         }
@@ -180,6 +185,20 @@ impl Fds {
             (base, rest) = (Some(fd), above);
         }
         Ok(base.expect("either a descriptor was found or the last hop made one"))
+    }
+
+    /// Returns how often a worker tries again to open a directory while no descriptor is free: not
+    /// at all if waiting has been in vain.
+    pub(crate) fn tries(&self) -> usize {
+        // Relaxed, as below: a worker that reads an old value waits in vain, or not at all.
+        if self.is_starved.load(Ordering::Relaxed) { 0 } else { TRIES_MAX }
+    }
+
+    /// Notes whether the last of these tries has failed, too.
+    pub(crate) fn note_starved(&self, is_starved: bool) {
+        if self.is_starved.load(Ordering::Relaxed) != is_starved {
+            self.is_starved.store(is_starved, Ordering::Relaxed);
+        }
     }
 
     /// Returns the number of directories that were reopened.

@@ -14,10 +14,8 @@ use crate::task::{DirState, Head, Resume, Task, TaskOutput};
 use crate::visitor::{Descend, Enter, Found, Reached, Visitor};
 use crate::worker::{Scratch, Worker};
 
-/// Time between two attempts to open a directory while the process has no free descriptor, and the
-/// number of attempts before EMFILE is reported.
+/// Time between two attempts to open a directory while the process has no free descriptor.
 const ROOM_WAIT: Duration = Duration::from_millis(2);
-const ROOM_TRIES: usize = 200;
 
 impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
@@ -160,17 +158,21 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     /// Opens `node`. If the process has no free descriptor, closes kept ones and waits for other
     /// workers to close theirs.
     async fn open_at(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Dir, Errno> {
-        for _ in 0..ROOM_TRIES {
-            match self.model.open(at, node.name(), node.follow()).await {
-                Err(Errno::MFILE | Errno::NFILE) if !self.shared.schedule.is_stopped() => {
-                    if !self.shared.fds.shed() {
-                        std::thread::sleep(ROOM_WAIT);
-                    }
-                }
-                result => return result,
+        let fds = &self.shared.fds;
+        let mut tries = fds.tries();
+        loop {
+            let result = self.model.open(at, node.name(), node.follow()).await;
+            let lacks_room = matches!(result, Err(Errno::MFILE | Errno::NFILE));
+            if lacks_room && fds.shed() {
+                continue;
             }
+            if !lacks_room || tries == 0 || self.shared.schedule.is_stopped() {
+                fds.note_starved(lacks_room);
+                return result;
+            }
+            tries -= 1;
+            std::thread::sleep(ROOM_WAIT);
         }
-        self.model.open(at, node.name(), node.follow()).await
     }
 
     pub(crate) async fn more(

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use crate::support::Random;
 use crate::support::record::{Recorder, assert_same};
-use crate::support::tree::{Tree, bushy, fill, mixed};
+use crate::support::tree::{Tree, bushy, c_path, fill, mixed};
 use crate::support::way::{self, SYNC, Way};
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
+use fathom_io::sys::CWD;
 use fathom_io::tokio_fs::{AsyncPar, AsyncSeq};
 use fathom_io::{MetadataModel, Unavailable};
 use fathom_walk::{Follow, Model, Options, Summary};
@@ -178,6 +179,26 @@ fn a_temporary_lack_of_descriptors_and_short_reads_change_nothing() {
     assert_same(&none.lines, &faulty.lines, "EMFILE and short reads");
     let directories = faulty.summary.progress.directories;
     assert!(faulty.failed >= 2 * directories, "{} of {directories}", faulty.failed);
+}
+
+/// Once, each directory was waited for in vain, so a walk with five descriptors took hours.
+#[test]
+fn a_lasting_lack_of_descriptors_is_waited_for_once() {
+    let rates = Rates { open_emfile: 0.9, emfile_tries: u32::MAX, ..Rates::default() };
+    let tree = Tree::new();
+    for number in 0..40 {
+        tree.dir(&format!("{number}"));
+    }
+    let root = c_path(&tree.root());
+    let opens = |seed: &u64| {
+        let model = Faults::new(*seed, rates).over(Blocking);
+        Blocking.run(model.open(CWD, &root, Follow::No)).is_ok()
+    };
+    let seed = (0..).find(opens).expect("one of ten opens");
+    let found = walk(SYNC.options(), &tree.root(), seed, rates);
+    let failed = count(&found.lines, "error 24") as u64;
+    let opened = 41 - failed;
+    assert!(failed > 15 && found.failed <= 2 * failed + 200 * opened, "{failed}, {opened}: {}", found.failed);
 }
 
 #[test]
