@@ -20,6 +20,7 @@ use super::table::{DuOption, FLAGS};
 use crate::shared::cmdline::{self, Information, OptionValue};
 use crate::shared::flag::Scope;
 use crate::shared::getopt::{Getopt, OperandOrder};
+use crate::shared::input::standard_input;
 use crate::shared::output::reason;
 use crate::shared::value::{self, ShowWhen};
 
@@ -388,11 +389,8 @@ fn read_file(path: &OsStr) -> io::Result<Vec<u8>> {
     if path != "-" {
         return std::fs::read(path);
     }
-    if fathom_io::sys::stdin_was_closed() {
-        return Err(fathom_io::Errno::BADF.into());
-    }
     let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    standard_input()?.read_to_end(&mut bytes).map(|_| bytes)
 }
 
 #[cfg(test)]

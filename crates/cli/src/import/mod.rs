@@ -15,6 +15,7 @@ use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::ImportArgs;
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
+use crate::shared::input::standard_input;
 use crate::shared::interrupt::stop_on_interrupt;
 use crate::shared::inventory::incomplete_warning;
 use crate::shared::locale;
@@ -73,7 +74,7 @@ fn run(args: &ImportArgs, charset: Charset) -> u8 {
 fn open(path: Option<&Path>) -> io::Result<(Box<dyn BufRead>, ImportSource)> {
     let Some(path) = path else {
         let source = ImportSource { name: "-".to_owned(), modified: None };
-        return Ok((Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin())), source));
+        return Ok((Box::new(BufReader::with_capacity(BUFFER_BYTES, standard_input()?)), source));
     };
     let file = File::open(path)?;
     let metadata = file.metadata()?;

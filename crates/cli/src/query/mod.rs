@@ -17,6 +17,7 @@ use self::args::{QueryArgs, QuerySource};
 use self::child::ChildEnd;
 use self::engine::{DuckDb, DuckDbRequest};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
+use crate::shared::input::standard_input;
 use crate::shared::inventory::missing;
 use crate::shared::locale;
 use crate::shared::output::{self, reason};
@@ -86,7 +87,8 @@ fn text(source: &QuerySource, charset: Charset) -> Result<String, Vec<u8>> {
     let (read, name) = match source {
         QuerySource::Text(given) => (Ok(given.clone()), b"the query".to_vec()),
         QuerySource::Stdin => {
-            (std::io::stdin().read_to_end(&mut text).map(|_| text), b"standard input".to_vec())
+            let read = standard_input().and_then(|mut input| input.read_to_end(&mut text));
+            (read.map(|_| text), b"standard input".to_vec())
         }
         QuerySource::File(path) => {
             (std::fs::read(path), quoteaf(path.as_os_str().as_encoded_bytes(), charset))

@@ -11,6 +11,7 @@ use fathom_io::FileTime;
 use fathom_remove::{Identity, RemovalCause, Target};
 
 use super::args::{PathList, PathSource};
+use crate::shared::input::standard_input;
 
 /// Maximum length of a path in a file, in bytes.
 const PATH_BYTES_MAX: u64 = 16 << 20;
@@ -52,7 +53,7 @@ impl<'f> Paths<'f> {
             PathSource::Operands(paths) => Source::Operands(paths.into_iter()),
             PathSource::From0(list) => {
                 let reader: Box<dyn Read> = match list.is_standard_input() {
-                    true => Box::new(io::stdin()),
+                    true => Box::new(standard_input()?),
                     false => Box::new(File::open(&list.file)?),
                 };
                 Source::List(list, BufReader::new(reader))

@@ -5,6 +5,7 @@ pub(crate) mod cmdline;
 pub(crate) mod draft;
 pub(crate) mod getent;
 pub(crate) mod grammar;
+pub(crate) mod input;
 pub(crate) mod interrupt;
 pub(crate) mod inventory;
 pub(crate) mod json;

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use fathom_du::exclude::{self, Exclude};
 use fathom_text::quote::{Charset, quoteaf};
 
+use super::input::standard_input;
 use super::output::reason;
 
 /// Reads the patterns in a file; `-` is standard input.
@@ -17,7 +18,7 @@ use super::output::reason;
 pub(crate) fn read(path: &[u8], charset: Charset) -> Result<Vec<Vec<u8>>, Vec<u8>> {
     let mut text = Vec::new();
     let read = match path {
-        b"-" => std::io::stdin().lock().read_to_end(&mut text),
+        b"-" => standard_input().and_then(|mut input| input.read_to_end(&mut text)),
         path => File::open(OsStr::from_bytes(path)).and_then(|mut file| file.read_to_end(&mut text)),
     };
     match read {

@@ -236,7 +236,9 @@ fn a_message_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn patterns_from_a_standard_input_that_is_closed() {
-    let tree = Tree::parse("d/x 10");
-    du(&tree, "-X - d").redirect("<&-").compare().says("du: -: Bad file descriptor\n").status(1);
+fn patterns_from_a_standard_input_that_cannot_be_read() {
+    let tree = Tree::parse("d/x 10, o");
+    for redirect in ["<&-", "0>o"] {
+        du(&tree, "-X - d").redirect(redirect).compare().says("du: -: Bad file descriptor\n").status(1);
+    }
 }
