@@ -16,7 +16,7 @@ use fathom_inventory::usage::{self, DirUsage, Span, UsageRoot, UsageTarget};
 use fathom_text::quote::Charset;
 use fathom_walk::{Errno, Summary};
 
-use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::inventory::{self, failure_message, incomplete_warning};
 
 /// A message without the program name.
 type Message = Vec<u8>;
@@ -34,7 +34,7 @@ pub(super) fn report_inventory<R: Report>(
     }
     fathom_io::sys::keep_freed_memory();
     let refused = |failure| failure_message(&failure, None, charset).0;
-    let inventory = Inventory::open(path).map_err(|error| refused(QueryError::Unreadable(error)))?;
+    let inventory = inventory::open(path).map_err(|error| refused(QueryError::Unreadable(error)))?;
     let run = InventoryRun { inventory: &inventory, options, charset };
     let counted = if everything { run.everything(report) } else { run.operands(report) };
     let total = counted.map_err(refused)?;

@@ -158,7 +158,7 @@ pub(crate) const FLAGS: &[Flag<DuOption>] = &[
         .required("INVENTORY", ValueKind::File)
         .added()
         .more(
-            "INVENTORY is what `fathom scan` makes. A FILE is a path as it was scanned, or relative to what was; \
+            "INVENTORY is what `fathom scan` makes, or a directory of `fathom scan --keep`, whose newest one answers. A FILE is a path as it was scanned, or relative to what was; \
              without any, everything that was scanned. Lines are those of a run at the time of the scan, but \
              files of one directory may come in another order. Where no file gets a line and no time, size or \
              name of a file matters, the answer comes from the rows of directories alone, in a moment. Links are \

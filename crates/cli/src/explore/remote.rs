@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 use self::interruption::{InterruptibleReader, wait};
 use super::signals::SessionSignals;
+pub(super) use crate::shared::inventory::MANIFEST;
 use crate::shared::output::reason;
 use crate::shared::temporary;
 
@@ -29,8 +30,6 @@ pub(crate) const SSH: &str = "ssh";
 const NO_INVENTORY: i32 = 2;
 /// The exit status of a shell that does not find a command.
 const NOT_FOUND: i32 = 127;
-/// The name of the manifest in an inventory.
-pub(super) const MANIFEST: &str = "manifest.json";
 /// Most files of an inventory in an archive.
 const FILES_MAX: usize = 100_000;
 /// The longest name of a file in an archive, in bytes: longer ones do not fit in a header.

@@ -18,7 +18,7 @@ use self::args::{ExportArgs, ExportAsk};
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
 use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::stop_on_interrupt;
-use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::inventory::{self, failure_message, incomplete_warning};
 use crate::shared::locale;
 use crate::shared::output::{self, Output, reason};
 
@@ -39,7 +39,7 @@ fn print_error(message: &[u8]) {
 }
 
 fn run(args: &ExportArgs, charset: Charset) -> u8 {
-    let inventory = match Inventory::open(&args.inventory) {
+    let inventory = match inventory::open(&args.inventory) {
         Ok(inventory) => inventory,
         Err(error) => {
             print_error(error.to_string().as_bytes());

@@ -55,7 +55,7 @@ pub(crate) const EXPORT: Command<ExportOption> = Command {
     about: &[
         "Writes the contents of INVENTORY, which `fathom scan` made, in a format of other programs. The scanned \
          trees are not read. Entries come in the order of the scan, a directory before its entries; memory is needed for each \
-         directory, but not for each entry.",
+         directory, but not for each entry. Of a directory of `fathom scan --keep`, the newest inventory is written.",
     ],
     sections: &[WRITTEN, ABOUT],
     flags: FLAGS,

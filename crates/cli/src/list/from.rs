@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
-use fathom_inventory::store::{DirState, Inventory};
+use fathom_inventory::store::DirState;
 use fathom_inventory::top::QueryError;
 use fathom_inventory::usage::{self, Span, UsageTarget};
 use fathom_inventory::{Entry, Lookup, Owners};
@@ -13,7 +13,7 @@ use fathom_walk::{FileType, Meta};
 use super::operands::RootList;
 use super::plan::{LineFormat, ListProblem, Plan, base};
 use super::report::ListReport;
-use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::inventory::{self, failure_message, incomplete_warning};
 use crate::shared::output::FULL_BYTES;
 
 /// Lists the entries of the inventory at `path` below `operands`, or all entries if there are none.
@@ -33,7 +33,7 @@ pub(super) fn list(
         status
     };
     let unreadable = |error| refused(QueryError::Unreadable(error), None);
-    let inventory = Inventory::open(path).map_err(unreadable)?;
+    let inventory = inventory::open(path).map_err(unreadable)?;
     let found = &inventory.manifest().completeness;
     if !found.is_complete() {
         report.print_error(incomplete_warning(found).as_bytes());

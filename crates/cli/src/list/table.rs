@@ -68,7 +68,7 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     long(ListOption::From, "from", VISITED, "list what INVENTORY has, not the file system")
         .required("INVENTORY", ValueKind::File)
         .more(
-            "`fathom scan` makes inventories. Each PATH is a path in the inventory, or relative to a scanned tree; \
+            "`fathom scan` makes inventories; of a directory of `fathom scan --keep`, the newest one answers. Each PATH is a path in the inventory, or relative to a scanned tree; \
          without PATH, everything is listed. Entries come in the order of the scan; `%F` and `%Z` are empty, and \
          the type of a link's target (`%Y`) is unknown.",
         ),

@@ -9,6 +9,7 @@ mod views;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{IsTerminal, Read};
+use std::path::Path;
 
 use fathom_inventory::store::Inventory;
 use fathom_text::quote::{Charset, quoteaf};
@@ -18,7 +19,7 @@ use self::child::ChildEnd;
 use self::engine::{DuckDb, DuckDbRequest};
 use crate::shared::cmdline::exit::{FAILED, MISUSED};
 use crate::shared::input::standard_input;
-use crate::shared::inventory::missing;
+use crate::shared::inventory::{missing, newest_in};
 use crate::shared::locale;
 use crate::shared::output::{self, reason};
 
@@ -43,8 +44,9 @@ fn print_error(message: &[u8]) {
 /// Runs DuckDB. Returns its exit status, or a message if it cannot be run.
 fn run(args: &QueryArgs, charset: Charset) -> Result<u8, Vec<u8>> {
     let spill = spill();
-    let (engine, request) = prepare(args, spill.as_deref(), charset)?;
-    let ended = engine.run(&args.inventory, &request);
+    let path = newest_in(&args.inventory);
+    let (engine, request) = prepare((args, &path), spill.as_deref(), charset)?;
+    let ended = engine.run(&path, &request);
     if let Some(spill) = spill {
         // DuckDB removes its temporary data, unless it was killed.
         let _removed = std::fs::remove_dir_all(spill);
@@ -61,14 +63,14 @@ fn run(args: &QueryArgs, charset: Charset) -> Result<u8, Vec<u8>> {
 
 /// Makes all checks that can fail before DuckDB starts, and warns about an incomplete inventory.
 fn prepare(
-    args: &QueryArgs,
+    (args, path): (&QueryArgs, &Path),
     spill: Option<&str>,
     charset: Charset,
 ) -> Result<(DuckDb, DuckDbRequest), Vec<u8>> {
-    let inventory = Inventory::open(&args.inventory).map_err(|error| error.to_string().into_bytes())?;
+    let inventory = Inventory::open(path).map_err(|error| error.to_string().into_bytes())?;
     let manifest = inventory.manifest();
     let setup = views::setup(manifest, spill).map_err(|why| {
-        let inventory = quoteaf(args.inventory.as_os_str().as_encoded_bytes(), charset);
+        let inventory = quoteaf(path.as_os_str().as_encoded_bytes(), charset);
         [b"cannot read ", &inventory[..], b": ", why.as_bytes()].concat()
     })?;
     let query = text(&args.source, charset)?;

@@ -40,7 +40,8 @@ pub(crate) const QUERY: Command<QueryOption> = Command {
     usage: &["[OPTION]... INVENTORY SQL", "[OPTION]... -f FILE INVENTORY"],
     about: &[
         "Answers one SQL query about an inventory that `fathom scan` made. DuckDB does the work: the program `duckdb` \
-         in PATH, or else the module of that name of `python3`. If SQL is `-` it is read from standard input.",
+         in PATH, or else the module of that name of `python3`. If SQL is `-` it is read from standard input. \
+         Of a directory of `fathom scan --keep`, the newest inventory answers.",
     ],
     sections: &[QUERY_AND_ANSWER, ABOUT],
     flags: FLAGS,

@@ -15,7 +15,7 @@ use self::args::ReportArgs;
 use crate::shared::cmdline::exit::{DONE, FAILED};
 use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::TerminationSignals;
-use crate::shared::inventory::{incomplete_warning, now_us};
+use crate::shared::inventory::{self, incomplete_warning, now_us};
 use crate::shared::locale;
 use crate::shared::output::{self, Output};
 
@@ -54,7 +54,7 @@ fn run(args: &ReportArgs, charset: Charset) -> u8 {
 }
 
 fn page(args: &ReportArgs) -> Result<String, QueryError> {
-    let inventory = Inventory::open(&args.inventory)?;
+    let inventory = inventory::open(&args.inventory)?;
     let since = args.since.as_deref().map(Inventory::open).transpose()?;
     let found = &inventory.manifest().completeness;
     if !found.is_complete() {

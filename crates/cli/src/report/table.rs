@@ -35,7 +35,7 @@ pub(crate) const REPORT: Command<ReportOption> = Command {
     about: &[
         "Writes INVENTORY, which `fathom scan` made, as one HTML page: a map of the files that zooms, and tables of the \
          largest directories and files, of sizes, ages, types, extensions, owners and errors. The scanned trees are not read. \
-         The numbers are those of `fathom top`.",
+         The numbers are those of `fathom top`. Of a directory of `fathom scan --keep`, the newest inventory is shown.",
         "The page is one file of less than 1.5 MB for any tree, opens from the disk, and needs no network. The map has the \
          20,000 largest directories and files; the rest of a directory is one area with its sums.",
     ],

@@ -1,13 +1,37 @@
-//! Messages about inventories that are incomplete, or cannot answer, and the time that ages are
-//! counted from.
+//! The inventory that a path names, messages about inventories that are incomplete, or cannot
+//! answer, and the time that ages are counted from.
 
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_inventory::store::Completeness;
+use fathom_inventory::history::{self, History, is_later};
+use fathom_inventory::store::{Completeness, Error, Inventory};
 use fathom_inventory::top::QueryError;
 use fathom_text::quote::{Charset, quoteaf};
 
 use super::cmdline::exit::{FAILED, MISUSED};
+
+/// The file that an inventory has.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// Opens the inventory at `path`, or the newest one in it.
+///
+/// # Errors
+/// If there is none, or it cannot be read.
+pub(crate) fn open(path: &Path) -> Result<Inventory, Error> {
+    Inventory::open(&newest_in(path))
+}
+
+/// Returns the path of the newest inventory of which the scan has ended in the directory `path`, if
+/// `fathom scan --keep` has made some there, or else `path`.
+pub(crate) fn newest_in(path: &Path) -> PathBuf {
+    let is_inventory = path.join(MANIFEST).exists();
+    let mut found = History::open(path).and_then(|history| history.snapshots()).unwrap_or_default();
+    let now_s = now_us() / 1_000_000;
+    found.retain(|snapshot| !is_later(snapshot, now_s));
+    let newest = history::newest(&found).filter(|_| !is_inventory);
+    newest.map_or_else(|| path.to_owned(), |snapshot| snapshot.path.clone())
+}
 
 /// Returns the warning about an incomplete inventory.
 pub(crate) fn incomplete_warning(found: &Completeness) -> String {

@@ -6,12 +6,11 @@ pub(crate) mod table;
 
 use std::ffi::OsString;
 
-use fathom_inventory::store::Inventory;
 use fathom_inventory::top::{QueryError, UsageReport, report};
 use fathom_text::quote::Charset;
 
 use self::args::TopArgs;
-use crate::shared::inventory::{failure_message, incomplete_warning};
+use crate::shared::inventory::{self, failure_message, incomplete_warning};
 use crate::shared::locale;
 use crate::shared::output::{self, Output};
 use crate::shared::screen::Screen;
@@ -34,7 +33,7 @@ fn print_error(message: &[u8]) {
 }
 
 fn run(args: &TopArgs, charset: Charset) -> u8 {
-    let opened = Inventory::open(&args.inventory).map_err(QueryError::from);
+    let opened = inventory::open(&args.inventory).map_err(QueryError::from);
     let made = opened.and_then(|inventory| Ok((report(&inventory, &args.ask)?, inventory)));
     match made {
         Ok((report, inventory)) => {

@@ -49,7 +49,8 @@ pub(crate) const TOP: Command<TopOption> = Command {
     brief: "show what takes the most space, from an inventory",
     usage: &["[OPTION]... INVENTORY"],
     about: &[
-        "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. The scanned trees are not read.",
+        "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. The scanned trees are not read. Of a \
+         directory of `fathom scan --keep`, the newest inventory answers.",
         "Each line has the space allocated, the apparent size (directories have none), the number of entries, the share \
          of the space, and what it is about; on a terminal, a header comes first. A file with several names counts once, under the first of them in the \
          order of the scan; a directory has it if any of the names is below.",

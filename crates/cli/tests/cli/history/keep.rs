@@ -293,3 +293,39 @@ fn wrong_command_lines_are_refused() {
     }
     assert!(!tree.at("store").exists());
 }
+
+#[test]
+fn commands_that_take_an_inventory_take_the_newest_of_a_store() {
+    let tree = Tree::parse("d/old 5000");
+    run(&tree, &["scan", "--keep", "store", "d"]);
+    age(&tree, "2026-01-01T00-00-00Z");
+    fs::rename(tree.at("d/old"), tree.at("d/new")).unwrap();
+    run(&tree, &["scan", "--keep", "store", "d"]);
+    let newest = names(&tree).into_iter().next_back().unwrap();
+    let newest = format!("store/{newest}");
+    // What is unfinished is no inventory yet.
+    fs::create_dir(tree.at("store/2999-01-01T00-00-00Z.inv.part")).unwrap();
+    for words in [
+        &["top", "--by", "file", "IT"][..],
+        &["list", "--from", "IT"],
+        &["du", "-a", "--from", "IT"],
+        &["export", "--to", "nul", "IT"],
+        &["report", "-o", "-", "IT"],
+    ] {
+        let of = |inventory: &str| {
+            let words: Vec<&str> =
+                words.iter().map(|word| if *word == "IT" { inventory } else { word }).collect();
+            run(&tree, &words).0
+        };
+        let text = of("store");
+        assert!(text.contains("new") && !text.contains("d/old"), "{words:?}: {text}");
+        assert_eq!(text, of(&newest), "{words:?}");
+    }
+    fs::create_dir(tree.at("empty")).unwrap();
+    let output = fathom(&tree, &["top", "empty"]);
+    assert!(
+        String::from_utf8(output.stderr).unwrap().contains("'empty/manifest.json'"),
+        "{:?}",
+        output.status
+    );
+}
