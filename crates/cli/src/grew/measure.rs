@@ -9,6 +9,7 @@ use fathom_inventory::top::{GroupKey, QueryError, ReportKind};
 use super::args::GrewBy;
 
 const DAY_SEC: f64 = 86_400.0;
+const HOUR_SEC: f64 = 3600.0;
 
 /// The growth of what a line is about.
 pub(super) struct GrowthLine {
@@ -56,10 +57,11 @@ impl GrowthMeasure {
         self.times.new.saturating_sub(self.times.old) as f64 / DAY_SEC
     }
 
-    /// Returns what a growth is a day; `None` if the second scan did not begin after the first.
+    /// Returns what a growth is a day; `None` if the second scan did not begin an hour after the
+    /// first: the rate of a moment says nothing about a day.
     pub(super) fn per_day(&self, bytes: i64) -> Option<f64> {
         let days = self.days();
-        (days > 0.0).then(|| bytes as f64 / days)
+        (days * DAY_SEC >= HOUR_SEC).then(|| bytes as f64 / days)
     }
 
     /// Returns the days until the filesystem is full at this rate; `None` if it is unknown or

@@ -56,7 +56,7 @@ fn write_summary(measure: &GrowthMeasure, out: &mut Vec<u8>) {
     let _ = times.write(measure.times.old, 0, out);
     out.extend_from_slice(b" to ");
     let _ = times.write(measure.times.new, 0, out);
-    out.extend_from_slice(format!(", {:.1} days: ", measure.days()).as_bytes());
+    out.extend_from_slice(format!(", {}: ", span(measure.days())).as_bytes());
     write_growth(measure.total.allocated, out);
     if let Some(rate) = measure.per_day(measure.total.allocated) {
         out.extend_from_slice(b", ");
@@ -73,6 +73,15 @@ fn write_summary(measure: &GrowthMeasure, out: &mut Vec<u8>) {
         out.extend_from_slice(format!(", full in {days} days").as_bytes());
     }
     out.push(b'\n');
+}
+
+/// Returns a number of days in words, with a unit of which there is at least one.
+fn span(days: f64) -> String {
+    match days * 24.0 {
+        24.0.. => format!("{days:.1} days"),
+        hours @ 1.0.. => format!("{hours:.1} hours"),
+        hours => format!("{:.0} minutes", hours * 60.0),
+    }
 }
 
 /// Writes JSON objects.

@@ -49,7 +49,7 @@ pub(crate) const GREW: Command<GrewOption> = Command {
          the same trees. DIR is where `fathom scan --keep` puts them; without one, the current directory. Or any two inventories, OLD and NEW. \
          The scanned trees are not read.",
         "The first line has the time between the two scans, the growth of all trees, the growth a day, the space that is free now, and \
-         in how many days it is used up at that rate. Each further line has the growth of the allocated space, the same a day, \
+         in how many days it is used up at that rate, if the scans are at least an hour apart. Each further line has the growth of the allocated space, the same a day, \
          the growth of the number of entries, and what it is about; on a terminal, a header comes before them.",
     ],
     sections: &[SHOWN, ABOUT],

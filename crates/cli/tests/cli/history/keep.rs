@@ -303,7 +303,7 @@ fn commands_that_take_an_inventory_take_the_newest_of_a_store() {
     run(&tree, &["scan", "--keep", "store", "d"]);
     let newest = names(&tree).into_iter().next_back().unwrap();
     let newest = format!("store/{newest}");
-    // What is unfinished is no inventory yet.
+    // An unfinished scan is no inventory yet.
     fs::create_dir(tree.at("store/2999-01-01T00-00-00Z.inv.part")).unwrap();
     for words in [
         &["top", "--by", "file", "IT"][..],
