@@ -9,10 +9,11 @@ mod stream;
 pub(crate) mod table;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use fathom_inventory::scan::{Observer, Problem, ScanOutcome, resume, scan};
 use fathom_inventory::store::ReuseSummary;
-use fathom_text::quote::{Charset, quoteaf};
+use fathom_text::quote::{Charset, quoteaf, shell_escape};
 use fathom_text::strerror;
 use fathom_walk::Progress;
 
@@ -71,6 +72,18 @@ impl Observer for ScanWatch<'_> {
 
 /// Makes an inventory. Returns the exit status, [`MISUSED`] if there is none.
 fn make(args: ScanArgs, charset: Charset) -> u8 {
+    let output = args.output.clone();
+    let (status, is_stopped) = make_part(args, charset);
+    if is_stopped {
+        let output = shell_escape(output.as_os_str().as_bytes(), charset);
+        print_error(&[b"to go on: fathom scan --resume -o ", &output[..]].concat());
+    }
+    status
+}
+
+/// Makes an inventory. Returns the exit status, [`MISUSED`] if there is none, and whether the scan
+/// was stopped before its end.
+fn make_part(args: ScanArgs, charset: Charset) -> (u8, bool) {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
     let signals = TerminationSignals::on_signals();
     scan.stop = signals.stop.clone();
@@ -90,11 +103,11 @@ fn make(args: ScanArgs, charset: Charset) -> u8 {
             if let Some(since) = &outcome.manifest.since {
                 print_error(skipped(since, outcome.manifest.completeness.complete).as_bytes());
             }
-            status(&outcome, &signals)
+            (status(&outcome, &signals), outcome.manifest.completeness.stopped.is_some())
         }
         Err(error) => {
             print_error(error.to_string().as_bytes());
-            MISUSED
+            (MISUSED, false)
         }
     }
 }

@@ -9,7 +9,7 @@ use fathom_text::quote::Charset;
 use tar::{Builder, EntryType, Header};
 
 use super::args::ScanArgs;
-use super::{make, print_error};
+use super::{make_part, print_error};
 use crate::shared::cmdline::exit::MISUSED;
 use crate::shared::output::{reason, stdout_is_terminal};
 use crate::shared::temporary;
@@ -41,7 +41,7 @@ pub(super) fn run(args: ScanArgs, charset: Charset) -> u8 {
 fn in_temporary_directory(args: ScanArgs, charset: Charset) -> Result<u8, Vec<u8>> {
     let directory = temporary::directory("fathom-scan-")?;
     let output = directory.path().join("inventory");
-    let status = make(ScanArgs { output: output.clone(), ..args }, charset);
+    let (status, _) = make_part(ScanArgs { output: output.clone(), ..args }, charset);
     // Without an inventory, the message has been printed.
     if status != MISUSED {
         write(&output).map_err(|error| [b"cannot write the inventory: ", &reason(&error)[..]].concat())?;

@@ -288,7 +288,10 @@ fn signals_end_a_scan_and_its_rows_are_kept() {
         let words = ["--rate", "40", "--threads", "2", "."];
         let output = run(&mut faulty(&tree, &out, &format!("rows-taken:1:{signal}"), &words));
         assert_eq!(output.status.code(), Some(status), "{output:?}");
-        assert!(stderr_of(&output).contains("the inventory is incomplete (interrupted): "), "{output:?}");
+        let stderr = stderr_of(&output);
+        assert!(stderr.contains("the inventory is incomplete (interrupted): "), "{output:?}");
+        let go_on = format!("fathom scan: to go on: fathom scan --resume -o {}\n", out.display());
+        assert!(stderr.ends_with(&go_on), "{output:?}");
         assert_eq!(manifest(&out)["completeness"]["stopped"], "interrupted");
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
