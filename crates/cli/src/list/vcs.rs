@@ -32,19 +32,30 @@ pub(crate) struct VcsIgnores {
     above: Mutex<HashMap<PathBuf, Arc<DirRules>>>,
 }
 
-/// The rules attached to a directory: to every root, and to each directory with any rules or
-/// problems.
+/// The rules for the entries of a directory, attached to it.
 struct NodeRules {
-    rules: DirRules,
-    /// Set for a root.
-    base: Option<RootBase>,
+    nearest: Arc<RuleLink>,
     problems: Vec<ListProblem>,
+}
+
+/// The rules of a root, or of a directory that has any, with those above it: a list in which the
+/// other directories are missing, so that a look at it costs as much at any depth.
+struct RuleLink {
+    rules: DirRules,
+    /// The length of the real path of the directory, with a trailing slash.
+    len: usize,
+    /// Whether it, or a directory above it, is a repository.
+    in_repository: bool,
+    base: Arc<RootBase>,
+    above: Option<Arc<Self>>,
 }
 
 /// The location of a root.
 struct RootBase {
     /// The real path of the root, with a trailing slash.
     path: Vec<u8>,
+    /// The length of the path of the root as given, with a trailing slash.
+    given_len: usize,
     /// The rules of the directories above it, the nearest first, each with the length of the
     /// directory's path.
     above: Vec<(usize, Arc<DirRules>)>,
@@ -151,16 +162,25 @@ impl VcsIgnores {
     /// number of bytes they take.
     pub(crate) fn read_rules(&self, dir: &Opened<'_>) -> usize {
         let (node, mut problems) = (&**dir.node, Vec::new());
-        let base = node.parent().is_none().then(|| self.root_base(node, &mut problems));
-        let in_repository = base.as_ref().is_some_and(RootBase::is_in_repository) || is_in_repository(node);
+        let above = node.parent().and_then(|parent| nearest(parent));
+        let base = above.map(|above| above.base.clone());
+        let base = base.unwrap_or_else(|| Arc::new(self.root_base(node, &mut problems)));
+        let in_repository = above.map_or_else(|| base.is_in_repository(), |above| above.in_repository);
         let path = || with_slash(plan::path(node));
         let place = RuleDir { at: dir.at, names: dir.all.then_some(dir.names), path: &path };
         let rules = place.read(in_repository, &mut problems);
-        if base.is_none() && problems.is_empty() && rules.is_empty() {
-            return 0;
-        }
         let bytes = size_of::<NodeRules>() + rules.heap_bytes();
-        node.set_note(NodeRules { rules, base, problems });
+        let nearest = match above {
+            Some(above) if rules.is_empty() => above.clone(),
+            _ => Arc::new(RuleLink {
+                in_repository: in_repository || rules.is_repository,
+                len: base.real_len(node),
+                rules,
+                base,
+                above: above.cloned(),
+            }),
+        };
+        node.set_note(NodeRules { nearest, problems });
         bytes
     }
 
@@ -181,7 +201,8 @@ impl VcsIgnores {
         }
         above.retain(|(_, rules)| !rules.is_empty());
         above.reverse();
-        RootBase { path: with_slash(path.into_os_string().into_vec()), above }
+        let given_len = root.path_len_with_slash();
+        RootBase { path: with_slash(path.into_os_string().into_vec()), given_len, above }
     }
 
     fn rules_above(&self, dir: &Path, in_repository: bool, problems: &mut ListProblems) -> Arc<DirRules> {
@@ -206,11 +227,10 @@ impl VcsIgnores {
     /// Returns the rules for the entries of `dir`, whose own rules have been read. `None` if there
     /// are none.
     pub(crate) fn rules_in<'a>(&'a self, dir: &'a Node) -> Option<DirIgnores<'a>> {
-        let root = dir.chain().last()?;
-        let base = root.note::<NodeRules>()?.base.as_ref()?;
-        // Matching uses real paths: the real path of the root replaces the root as given.
-        let len_of = |node: &Node| base.path.len() + node.path_len_with_slash() - root.path_len_with_slash();
-        let below = dir.chain().filter_map(|node| Some((len_of(node), &node.note::<NodeRules>()?.rules)));
+        let nearest = &**nearest(dir)?;
+        let base = &nearest.base;
+        let links = std::iter::successors(Some(nearest), |link| link.above.as_deref());
+        let below = links.map(|link| (link.len, &link.rules));
         let above = base.above.iter().map(|(len, rules)| (*len, &**rules));
         let stack = RuleStack::new(&below.chain(above).collect::<Vec<_>>(), self.global.as_ref());
         if stack.is_empty() {
@@ -219,24 +239,28 @@ impl VcsIgnores {
         let (mut path, mut reported) = (base.path.clone(), plan::path(dir));
         if dir.depth() > 0 {
             reported.push(b'/');
-            path.extend_from_slice(&reported[root.path_len_with_slash()..]);
+            // Matching uses real paths: the real path of the root replaces the root as given.
+            path.extend_from_slice(&reported[base.given_len..]);
         }
         Some(DirIgnores { stack, len: path.len(), path })
     }
 }
 
 impl RootBase {
+    /// Returns the length of the real path of a directory, with a trailing slash.
+    fn real_len(&self, dir: &Node) -> usize {
+        self.path.len() + dir.path_len_with_slash() - self.given_len
+    }
+
     fn is_in_repository(&self) -> bool {
         self.above.iter().any(|(_, rules)| rules.is_repository)
     }
 }
 
-/// Returns whether a directory above this one, below or above the root, is a repository.
-fn is_in_repository(dir: &Node) -> bool {
-    let says = |note: &NodeRules| {
-        note.rules.is_repository || note.base.as_ref().is_some_and(RootBase::is_in_repository)
-    };
-    dir.chain().filter_map(Node::note).any(says)
+/// Returns the rules that hold in a directory: those of the nearest one whose files of rules have
+/// been read, which is mostly itself.
+fn nearest(dir: &Node) -> Option<&Arc<RuleLink>> {
+    dir.chain().find_map(Node::note::<NodeRules>).map(|note| &note.nearest)
 }
 
 /// Returns the problems with the files of rules of a directory, and of those above a root.
