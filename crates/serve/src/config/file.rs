@@ -64,10 +64,37 @@ fn key(error: &toml::de::Error) -> Option<String> {
     Some(key.to_owned())
 }
 
+/// Returns a message about a value, with words for the types of the language.
+fn in_words(message: &str) -> String {
+    let message = message.replace('\n', " ").replace('`', "'");
+    let value = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
+    let Some((value, expected)) = value.and_then(|value| value.split_once(", expected ")) else {
+        return message;
+    };
+    let expected = match expected {
+        "a nonzero usize" | "a nonzero u64" | "a nonzero u32" => "a whole number, at least 1",
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "a string" | "a borrowed string" => "a text",
+        other => other,
+    };
+    let value = match value {
+        "map" => "a table",
+        "sequence" => "a list",
+        value => {
+            let kinds = ["string ", "integer ", "boolean ", "floating point "];
+            kinds.iter().find_map(|kind| value.strip_prefix(kind)).unwrap_or(value)
+        }
+    };
+    format!("{value} is not {expected}")
+}
+
 /// Returns the message for the user. For a key unknown in `table`, it adds the table that has the
 /// key, or the closest known key.
 fn explain(message: &str, table: &str) -> String {
-    let Some(expected) = message.strip_prefix("unknown field `") else { return message.replace('\n', " ") };
+    let Some(expected) = message.strip_prefix("unknown field `") else { return in_words(message) };
     let mut names = expected.split('`').step_by(2);
     let unknown = names.next().unwrap_or_default();
     let tables = tables();
@@ -170,16 +197,13 @@ mod tests {
                 "line 2, column 1: in site: unknown key 'indx', did you mean 'index'?",
             ),
             ("\n zzzzz = 1\n", "line 2, column 2: unknown key 'zzzzz'"),
-            (
-                "[limits]\nranges = 'a'\n",
-                "line 2, column 10: in limits.ranges: invalid type: string \"a\", expected usize",
-            ),
-            ("tls = 'x'\n", "line 1, column 7: in tls: invalid type: string \"x\", expected a table"),
-            ("[[site.redirects]]\nfrom = '/a'\n", "line 1, column 1: in site.redirects: missing field `to`"),
-            (
-                "workers = 0\n",
-                "line 1, column 11: in workers: invalid value: integer `0`, expected a nonzero usize",
-            ),
+            ("[limits]\nranges = 'a'\n", "line 2, column 10: in limits.ranges: \"a\" is not a whole number"),
+            ("tls = 'x'\n", "line 1, column 7: in tls: \"x\" is not a table"),
+            ("site = 'x'\n", "line 1, column 8: in site: \"x\" is not a table"),
+            ("[site]\nlisting = 1\n", "line 2, column 11: in site.listing: '1' is not true or false"),
+            ("[site]\nindex = true\n", "line 2, column 9: in site.index: 'true' is not a list"),
+            ("[[site.redirects]]\nfrom = '/a'\n", "line 1, column 1: in site.redirects: missing field 'to'"),
+            ("workers = 0\n", "line 1, column 11: in workers: '0' is not a whole number, at least 1"),
         ] {
             assert_eq!(refusal(text), expected);
         }
@@ -211,7 +235,7 @@ mod tests {
                 "[[site.mounts]]\npath = '/a'\nroot = '.'\nnames = ['a']\n",
                 "line 4, column 1: in site.mounts: unknown key 'names', which belongs in [site]",
             ),
-            ("[[site.mounts]]\npath = '/a'\n", "line 1, column 1: in site.mounts: missing field `root`"),
+            ("[[site.mounts]]\npath = '/a'\n", "line 1, column 1: in site.mounts: missing field 'root'"),
             ("mount = []\n", "line 1, column 1: unknown key 'mount', did you mean 'mounts' in [site]?"),
             ("[cors]\norigins = []\n", "line 1, column 2: unknown key 'cors', which belongs in [site]"),
             (
