@@ -12,7 +12,7 @@ use fathom_bench::{ArmName, Run};
 use super::NAME;
 use super::args::{CommandsArgs, SameOutput};
 use super::run::{BenchEnd, BenchMeter, end_of, new_run, run_end};
-use crate::shared::output::{draw, print_error};
+use crate::shared::output::{ERASE, draw, print_error};
 use crate::shared::progress::format_seconds;
 
 /// Runs the commands of `args` once each, and compares their outputs, then in blocks.
@@ -63,7 +63,7 @@ fn check(
         }
         let checked = executor.check(at);
         if shown {
-            draw(b"\r\x1b[K");
+            draw(ERASE);
         }
         let (sum, took) = checked.map_err(|error| {
             if stop.load(Ordering::Relaxed) {

@@ -20,7 +20,7 @@ use fathom_io::{Model, Use};
 use super::NAME;
 use super::args::BenchArgs;
 use super::estimate::RunEstimate;
-use crate::shared::output::{draw, print_error};
+use crate::shared::output::{ERASE, draw, print_error};
 use crate::shared::progress::format_seconds;
 
 /// How a run ended.
@@ -125,7 +125,7 @@ impl RunObserver for BenchMeter<'_> {
 impl Drop for BenchMeter<'_> {
     fn drop(&mut self) {
         if self.shown {
-            draw(b"\r\x1b[K");
+            draw(ERASE);
         }
     }
 }

@@ -8,7 +8,7 @@ use fathom_text::human::BlockSize;
 use fathom_walk::Progress;
 
 use super::value::ShowWhen;
-use crate::shared::output::draw;
+use crate::shared::output::{ERASE, draw};
 
 /// Runs shorter than this show no progress.
 const QUIET: Duration = Duration::from_secs(1);
@@ -78,7 +78,7 @@ impl ProgressMeter {
     /// Erases the line, so that other output can replace it.
     pub(crate) fn clear(&self) {
         if self.shown.replace(false) {
-            draw(b"\r\x1b[K");
+            draw(ERASE);
         }
     }
 }

@@ -145,13 +145,29 @@ impl TimeSink for Output {
 /// Whether a write to standard error has failed.
 static STDERR_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Writes to standard error. A failure affects the exit status only: see [`status`].
+/// Writes to standard error, in place of a line that is [drawn](draw) there. A failure affects the
+/// exit status only: see [`status`].
 pub(crate) fn write_stderr(text: &[u8]) {
-    if !text.is_empty()
-        && write_all(rustix::stdio::stderr(), &shown(text, io::stderr().is_terminal())).is_err()
-    {
+    if text.is_empty() {
+        return;
+    }
+    let erased = erasing(&IS_DRAWN);
+    let text = [erased, &shown(text, io::stderr().is_terminal())].concat();
+    if write_all(rustix::stdio::stderr(), &text).is_err() {
         STDERR_FAILED.store(true, Ordering::Relaxed);
     }
+}
+
+/// The text that erases a line on a terminal.
+pub(crate) const ERASE: &[u8] = b"\r\x1b[K";
+
+/// Whether standard error ends with a line that is replaced by the next one.
+static IS_DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// Returns what erases the line that is drawn, if there is one.
+fn erasing(is_drawn: &AtomicBool) -> &'static [u8] {
+    // Relaxed: a thread that reads an old value writes behind the line, or erases an empty one.
+    if is_drawn.swap(false, Ordering::Relaxed) { ERASE } else { b"" }
 }
 
 /// Makes a panic of any thread a message on standard error that ends no line early and contains no
@@ -181,6 +197,7 @@ pub(crate) fn exit_status(program: impl FnOnce() -> u8) -> u8 {
 
 /// Writes the program's own text to standard error, including its control characters.
 pub(crate) fn draw(text: &[u8]) {
+    IS_DRAWN.store(text != ERASE, Ordering::Relaxed);
     let _ = write_all(rustix::stdio::stderr(), text);
 }
 
@@ -215,5 +232,17 @@ pub(crate) fn reason(error: &io::Error) -> Vec<u8> {
     match error.raw_os_error() {
         Some(code) => fathom_text::strerror(Errno::from_raw_os_error(code)),
         None => error.to_string().into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once, a message stood behind the progress line, whose next update erased its end.
+    #[test]
+    fn a_line_that_is_drawn_is_erased_once() {
+        let is_drawn = AtomicBool::new(true);
+        assert_eq!([erasing(&is_drawn), erasing(&is_drawn)], [ERASE, b""]);
     }
 }
