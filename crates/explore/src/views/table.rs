@@ -26,8 +26,10 @@ enum TableColumn {
 }
 
 impl TableColumn {
-    /// The columns in the order in which they are given room.
+    /// The columns in their order.
     const ALL: [TableColumn; 5] = [Self::Share, Self::Growth, Self::Count, Self::Mtime, Self::Owner];
+    /// The columns in the order in which they are given room: the growth was asked for.
+    const BY_NEED: [TableColumn; 5] = [Self::Growth, Self::Share, Self::Count, Self::Mtime, Self::Owner];
 
     fn cells(self, width: u16) -> u16 {
         match self {
@@ -69,7 +71,8 @@ fn columns(state: &State, listing: &Listing, width: u16) -> Vec<TableColumn> {
         used += if is_shown { column.cells(width) } else { 0 };
         is_shown
     };
-    TableColumn::ALL.into_iter().filter(|column| fits(column)).collect()
+    let fitting: Vec<TableColumn> = TableColumn::BY_NEED.into_iter().filter(|column| fits(column)).collect();
+    TableColumn::ALL.into_iter().filter(|column| fitting.contains(column)).collect()
 }
 
 /// Draws the visible rows. Returns their number.
