@@ -322,7 +322,7 @@ fn commands_that_take_an_inventory_take_the_newest_of_a_store() {
         assert_eq!(text, of(&newest), "{words:?}");
     }
     fs::create_dir(tree.at("empty")).unwrap();
-    let output = fathom(&tree, &["top", "empty"]);
+    let output = fathom(&tree, ["top", "empty"]);
     assert!(
         String::from_utf8(output.stderr).unwrap().contains("'empty/manifest.json'"),
         "{:?}",

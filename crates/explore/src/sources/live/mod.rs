@@ -43,8 +43,11 @@ const ROWS_PER_LOCK: usize = 4096;
 
 /// A function that drops the names which are left out from those of a directory, of which it gets
 /// the path as shown.
+pub type DropNames = dyn Fn(&[u8], &mut Names) + Send + Sync;
+
+/// A shared [`DropNames`].
 #[derive(Clone)]
-pub struct NameFilter(pub Arc<dyn Fn(&[u8], &mut Names) + Send + Sync>);
+pub struct NameFilter(pub Arc<DropNames>);
 
 impl std::fmt::Debug for NameFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
