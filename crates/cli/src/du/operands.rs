@@ -11,7 +11,6 @@ use fathom_du::scan::Operand;
 use fathom_text::quote::{Charset, quoteaf, quotef};
 
 use super::args::{Invocation, OperandSource};
-use crate::shared::input::standard_input;
 use crate::shared::output::reason;
 
 /// The size of a read, which is the capacity of a pipe.
@@ -78,7 +77,12 @@ pub(crate) struct NulRecords {
 
 impl NulRecords {
     fn open(name: OsString, charset: Charset) -> Result<Self, Vec<u8>> {
-        let opened = if name == "-" { standard_input() } else { File::open(&name) };
+        let opened = if name == "-" {
+            // As in GNU du, one that was closed opens, and cannot be read.
+            rustix::io::dup(rustix::stdio::stdin()).map(File::from).map_err(io::Error::from)
+        } else {
+            File::open(&name)
+        };
         let input = opened.map_err(|error| {
             let quoted = quoteaf(name.as_bytes(), charset);
             [b"cannot open ", &quoted[..], b" for reading: ", &reason(&error)].concat()
