@@ -61,7 +61,6 @@ pub struct Listing {
     arrangement: Arrangement,
     order: Vec<u32>,
     tiles: Vec<(usize, u64)>,
-    size_max: u64,
     size_sum: u64,
 }
 
@@ -94,14 +93,8 @@ impl Listing {
     /// Creates a list of the rows of another one.
     #[must_use]
     pub fn of_rows(all: Arc<ListedRows>, arrangement: &Arrangement) -> Self {
-        let mut listing = Self {
-            all,
-            arrangement: arrangement.clone(),
-            order: Vec::new(),
-            tiles: Vec::new(),
-            size_max: 0,
-            size_sum: 0,
-        };
+        let mut listing =
+            Self { all, arrangement: arrangement.clone(), order: Vec::new(), tiles: Vec::new(), size_sum: 0 };
         listing.compute();
         listing
     }
@@ -134,7 +127,6 @@ impl Listing {
     fn compute(&mut self) {
         self.order = self.arrangement.order(&self.all.rows);
         let size = |row: &u32| self.arrangement.size(&self.all.rows[*row as usize].amount);
-        self.size_max = self.order.iter().map(size).max().unwrap_or(0);
         self.size_sum = self.sum();
         let tile = |(position, row)| (position, size(row));
         let mut tiles: Vec<(usize, u64)> = self.order.iter().enumerate().map(tile).collect();
@@ -240,10 +232,10 @@ impl Listing {
         (from..self.len()).chain(0..from.min(self.len())).find(begins)
     }
 
-    /// Returns the largest size that is shown, and the size of all that is shown.
+    /// Returns the size of all that is shown.
     #[must_use]
-    pub fn sizes(&self) -> (u64, u64) {
-        (self.size_max, self.size_sum)
+    pub fn size(&self) -> u64 {
+        self.size_sum
     }
 
     /// Returns whether the growth of any row is known.
@@ -325,7 +317,7 @@ mod tests {
         let sum = |total, counts_names, shows_hidden| {
             let arrangement = Arrangement { shows_hidden, ..Arrangement::default() };
             let sums = RowSums { total, counts_names };
-            Listing::of_directory(place.clone(), rows.to_vec(), sums, &arrangement).sizes().1
+            Listing::of_directory(place.clone(), rows.to_vec(), sums, &arrangement).size()
         };
         assert_eq!([sum(None, false, true), sum(None, true, true)], [25, 35]);
         assert_eq!([sum(Some(total), false, true), sum(Some(total), false, false)], [29, 20]);

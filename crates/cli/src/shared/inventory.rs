@@ -25,12 +25,13 @@ pub(crate) fn open(path: &Path) -> Result<Inventory, Error> {
 /// Returns the path of the newest inventory of which the scan has ended in the directory `path`, if
 /// `fathom scan --keep` has made some there, or else `path`.
 pub(crate) fn newest_in(path: &Path) -> PathBuf {
-    let is_inventory = path.join(MANIFEST).exists();
+    if path.join(MANIFEST).exists() {
+        return path.to_owned();
+    }
     let mut found = History::open(path).and_then(|history| history.snapshots()).unwrap_or_default();
     let now_s = now_us() / 1_000_000;
     found.retain(|snapshot| !is_later(snapshot, now_s));
-    let newest = history::newest(&found).filter(|_| !is_inventory);
-    newest.map_or_else(|| path.to_owned(), |snapshot| snapshot.path.clone())
+    history::newest(&found).map_or_else(|| path.to_owned(), |snapshot| snapshot.path.clone())
 }
 
 /// Returns the warning about an incomplete inventory.

@@ -80,7 +80,7 @@ fn facts(state: &State) -> String {
         facts.push(format!("walking: {count} entries, {size}"));
     }
     if let Some(listing) = state.rows() {
-        let sum = text::size(listing.sizes().1, state.settings.units);
+        let sum = text::size(listing.size(), state.settings.units);
         facts.push(format!("{sum} in {} items", listing.len()));
         if listing.hidden() > 0 {
             facts.push(format!("{} not shown", listing.hidden()));

@@ -140,7 +140,7 @@ fn draw(
         let cells = column.cells(line.width);
         let room = cells - 1;
         match column {
-            TableColumn::Share => share(size, listing.sizes().1, canvas, (x, y), room),
+            TableColumn::Share => share(size, listing.size(), canvas, (x, y), room),
             TableColumn::Growth => growth(state, row, canvas, (x, y), room),
             TableColumn::Count => canvas.put_right(x, y, room, &entries(row), plain),
             TableColumn::Mtime => {

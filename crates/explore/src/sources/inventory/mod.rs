@@ -186,7 +186,8 @@ impl InventorySource {
         key.map(BrowseKey::span).ok_or(SourceError::Os("find", Errno::NOENT))
     }
 
-    /// Calls `with` for each file in `span`, an inode with several names once.
+    /// Calls `with` for each file in `span` of which the metadata is known, an inode with several names
+    /// once.
     fn each_file(
         &self,
         span: Span,
@@ -200,7 +201,10 @@ impl InventorySource {
                     return ControlFlow::Break(());
                 }
                 for row in 0..rows.count() {
-                    if removed.has(file_number(rows, FileColumn::DirId, row), file_name(rows, row)) {
+                    // An import may lack columns; the number of links is of each entry that was examined.
+                    let is_known = rows.number(FileColumn::Nlink as usize, row).is_some();
+                    let dir_id = file_number(rows, FileColumn::DirId, row);
+                    if !is_known || removed.has(dir_id, file_name(rows, row)) {
                         continue;
                     }
                     let is_linked = file_number(rows, FileColumn::Nlink, row) > 1;

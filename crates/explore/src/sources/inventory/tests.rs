@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use fathom_inventory::diff::{DiffOptions, Sides, growth};
+use fathom_inventory::import::{ImportFormat, ImportSource, import};
 use fathom_inventory::scan::{Exclusions, Scan, scan};
 use fathom_inventory::usage::{UsageTarget, directories, find};
 
@@ -201,6 +202,24 @@ fn removed_entries_are_hidden() {
             assert!(source.largest(&top(), 1000, &NOT_CANCELLED).unwrap().len() <= largest.len());
         }
     }
+}
+
+/// Once, a file that could not be examined was root's and from 1970.
+#[test]
+fn files_without_metadata_are_in_no_sum_by_owner_and_age() {
+    let tree = TestTree::random(1);
+    let export =
+        br#"[1,2,{},[{"name":"/t"},{"name":"a","asize":5,"dsize":4096},{"name":"b","read_error":true}]]"#;
+    let (out, mut input) = (tree.beside("ncdu.inv"), &export[..]);
+    let (source, stop) = (ImportSource::default(), AtomicBool::new(false));
+    import(ImportFormat::Ncdu, &mut input, &source, &out, &stop, &mut |_| ()).unwrap();
+    let mut source = InventorySource::open(&out, None).unwrap();
+    for key in [SumKey::Owner, SumKey::Age, SumKey::Extension] {
+        let sums = source.sums(key, &NOT_CANCELLED).unwrap();
+        assert_eq!(sums.iter().map(|sum| sum.amount.entries).sum::<u64>(), 1, "{key:?}");
+    }
+    let rows = listed(&mut source, b"");
+    assert_eq!(rows.iter().map(Row::has_meta).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]
