@@ -122,7 +122,7 @@ impl Arrangement {
             SortKey::Name => prefix(&row.name),
             SortKey::Size => !self.size(&row.amount),
             SortKey::Count => !row.amount.entries,
-            SortKey::Mtime => !signed(row.newest_mtime_s),
+            SortKey::Mtime => !signed(row.newest_mtime_s.unwrap_or(i64::MIN)),
             SortKey::Growth => !signed(growth(row, self.apparent)),
         };
         if self.reverse { !value } else { value }

@@ -75,14 +75,13 @@ impl Filter {
         Ok(Filter { tests, context: context.clone() })
     }
 
-    /// Returns whether an entry fulfils all words; without metadata, it fulfils none about size,
-    /// age and owner. `apparent` selects the size that is compared.
+    /// Returns whether an entry fulfils all words. A value that is unknown fulfils none. `apparent`
+    /// selects the size that is compared.
     #[must_use]
     pub fn admits(&self, row: &Row, apparent: bool) -> bool {
         self.tests.iter().all(|test| {
             // A value that is unknown fulfils no condition, nor its opposite.
-            (row.has_meta() || !test.kind.needs_meta())
-                && test.kind.holds(row, apparent, &self.context) != test.negated
+            test.kind.is_known(row) && test.kind.holds(row, apparent, &self.context) != test.negated
         })
     }
 }
@@ -151,13 +150,19 @@ fn comparison<'t>(text: &'t [u8], key: &[u8]) -> Option<(bool, bool, &'t [u8])> 
 }
 
 impl FilterKind {
-    fn needs_meta(&self) -> bool {
-        !matches!(self, Self::Part(_) | Self::Pattern(_) | Self::Type(_))
+    /// Returns whether the value that it is about is known.
+    fn is_known(&self, row: &Row) -> bool {
+        match self {
+            Self::Part(_) | Self::Pattern(_) | Self::Type(_) => true,
+            Self::Size(_) => row.has_meta(),
+            Self::OlderThan(_) | Self::YoungerThan(_) => row.newest_mtime_s.is_some(),
+            Self::Owner(_) => row.uid.is_some(),
+        }
     }
 
     fn holds(&self, row: &Row, apparent: bool, context: &FilterContext) -> bool {
         let age = || {
-            let seconds = context.now_s.saturating_sub(row.newest_mtime_s);
+            let seconds = context.now_s.saturating_sub(row.newest_mtime_s.unwrap_or_default());
             Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
         };
         match self {
@@ -171,8 +176,11 @@ impl FilterKind {
             Self::YoungerThan(limit) => age() < *limit,
             Self::Type(types) => types.contains(row.file_type),
             Self::Owner(name) => {
-                let known = context.owners.name(OwnerKind::User, row.uid);
-                known.is_some_and(|known| *known == **name) || row.uid.to_string().as_bytes() == name
+                let is_it = |uid: u32| {
+                    let known = context.owners.name(OwnerKind::User, uid);
+                    known.is_some_and(|known| *known == **name) || uid.to_string().as_bytes() == name
+                };
+                row.uid.is_some_and(is_it)
             }
         }
     }
@@ -199,7 +207,7 @@ mod tests {
         let day = 86400;
         let mut rows =
             vec![file("a.log", 10_000, 99 * day), file("B.LOG", 10, 10 * day), file("old", 5000, 0)];
-        rows[2].uid = 7;
+        rows[2].uid = Some(7);
         rows[2].file_type = fathom_io::FileType::Directory;
         let shown = rows.into_iter().filter(|row| filter.admits(row, true));
         shown.map(|row| String::from_utf8(row.name.into_vec()).unwrap()).collect()
@@ -237,8 +245,8 @@ mod tests {
     /// Once, an entry that could not be examined was from 1970, so a rule for old files marked it.
     #[test]
     fn what_is_unknown_is_neither_old_nor_young() {
-        let unknown =
-            Row { links: 0, identity: fathom_remove::Identity { dev: 0, ino: 5 }, ..file("a.log", 0, 0) };
+        let identity = fathom_remove::Identity { dev: 0, ino: 5 };
+        let unknown = Row { links: 0, identity, uid: None, newest_mtime_s: None, ..file("a.log", 0, 0) };
         for (filter, expected) in [
             ("*.log", true),
             ("type:f", true),

@@ -19,10 +19,10 @@ pub fn file(name: &str, bytes: u64, mtime_s: i64) -> Row {
         ctime: Some(FileTime { sec: mtime_s, nsec: 0 }),
         file_type: FileType::Regular,
         links: 1,
-        uid: 0,
+        uid: Some(0),
         gid: 0,
         amount: Amount { apparent: bytes, allocated: bytes, entries: 0 },
-        newest_mtime_s: mtime_s,
+        newest_mtime_s: Some(mtime_s),
         growth: None,
         state: RowState::Complete,
     }
@@ -224,7 +224,7 @@ impl Source for MemorySource {
             let extension = row.name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
             let key = match key {
                 SumKey::Extension => extension.to_vec(),
-                SumKey::Owner => row.uid.to_string().into_bytes(),
+                SumKey::Owner => row.uid.unwrap_or(0).to_string().into_bytes(),
                 SumKey::Age => b"older".to_vec(),
             };
             let sum = sums.entry(key).or_default();

@@ -57,14 +57,15 @@ pub struct Row {
     pub file_type: FileType,
     /// The number of hard links.
     pub links: u64,
-    /// Owner, user ID.
-    pub uid: u32,
+    /// Owner, user ID, if it is known.
+    pub uid: Option<u32>,
     /// Group ID.
     pub gid: u32,
     /// Sizes and number of entries.
     pub amount: Amount<u64>,
-    /// The newest modification of the entry or of anything below it, in seconds since 1970.
-    pub newest_mtime_s: i64,
+    /// The newest modification of the entry or of anything below it, in seconds since 1970, if it
+    /// is known.
+    pub newest_mtime_s: Option<i64>,
     /// The growth since the earlier inventory. `None` without one, if the entry is new there, or
     /// while it is [being walked](RowState::Walking), when its sums say nothing about it.
     pub growth: Option<Amount<i64>>,
@@ -73,8 +74,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns whether owner, times and sizes are known: not of an entry that could not be
-    /// examined, or has not been yet.
+    /// Returns whether the sizes are known: not of an entry that could not be examined, or has not
+    /// been yet.
     #[must_use]
     pub fn has_meta(&self) -> bool {
         self.links > 0 || self.identity.dev != 0

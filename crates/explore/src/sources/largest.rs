@@ -75,10 +75,10 @@ mod tests {
             ctime: None,
             file_type: FileType::Regular,
             links: 1,
-            uid: 0,
+            uid: None,
             gid: 0,
             amount: Amount { allocated, ..Amount::default() },
-            newest_mtime_s: 0,
+            newest_mtime_s: None,
             growth: None,
             state: RowState::Complete,
         }

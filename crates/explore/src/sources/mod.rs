@@ -10,7 +10,7 @@ mod summary;
 #[cfg(test)]
 pub(crate) mod test_tree;
 
-use fathom_io::{FileTime, FileType, Meta};
+use fathom_io::{Fields, FileTime, FileType, Meta};
 use fathom_remove::Identity;
 
 use crate::source::Amount;
@@ -75,4 +75,14 @@ pub(crate) fn ctime_of(meta: &Meta) -> Option<FileTime> {
 pub(crate) fn joined(below: &[u8], rest: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if below.is_empty() || rest.is_empty() { b"" } else { b"/" };
     [below, slash, rest].concat()
+}
+
+/// Returns the owner, if it is known.
+pub(crate) fn uid_of(meta: &Meta) -> Option<u32> {
+    meta.has(Fields::OWNER).then_some(meta.uid)
+}
+
+/// Returns the time of modification in seconds since 1970, if it is known.
+pub(crate) fn mtime_of(meta: &Meta) -> Option<i64> {
+    meta.has(Fields::TIMES).then_some(meta.mtime.sec)
 }

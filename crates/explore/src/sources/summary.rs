@@ -14,8 +14,9 @@ use crate::source::{Amount, SumKey, SumRow};
 const KEYS_MAX: usize = 4096;
 const DAY_S: i64 = 86_400;
 
-/// The words for the classes of [`AGES`], and for times in the future, as in `fathom top`.
-const AGE_WORDS: [&str; AGES.len() + 2] = [
+/// The words for the classes of [`AGES`], and for times in the future and unknown ones, as in
+/// `fathom top`.
+const AGE_WORDS: [&str; AGES.len() + 3] = [
     "under 1 day",
     "under 7 days",
     "under 30 days",
@@ -23,6 +24,7 @@ const AGE_WORDS: [&str; AGES.len() + 2] = [
     "under 3 years",
     "older",
     "in the future",
+    "unknown",
 ];
 
 /// The sums of files by extension, owner and age.
@@ -35,9 +37,9 @@ pub(crate) struct FileSummary {
     files: u64,
 }
 
-/// A user ID, as a key.
+/// A user ID, as a key; `None` if it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct UserId(u32);
+struct UserId(Option<u32>);
 
 impl From<&UserId> for UserId {
     fn from(id: &UserId) -> Self {
@@ -50,10 +52,10 @@ impl From<&UserId> for UserId {
 pub(crate) struct SummedFile<'a> {
     /// The extension in lower case, if there is one.
     pub(crate) extension: Option<&'a [u8]>,
-    /// The user ID of the owner.
-    pub(crate) uid: u32,
-    /// The modification time in seconds since 1970.
-    pub(crate) mtime_s: i64,
+    /// The user ID of the owner, if it is known.
+    pub(crate) uid: Option<u32>,
+    /// The modification time in seconds since 1970, if it is known.
+    pub(crate) mtime_s: Option<i64>,
     /// The sizes.
     pub(crate) sizes: Amount<u64>,
 }
@@ -144,8 +146,9 @@ impl FileSummary {
     /// Returns the rows by `key`, the largest first.
     pub(crate) fn rows(&self, key: SumKey, owners: &Owners) -> Vec<SumRow> {
         let owner = |uid: &UserId| {
+            let Some(uid) = uid.0 else { return b"(unknown)".to_vec() };
             let mut name = Vec::new();
-            owners.write(OwnerKind::User, uid.0, &mut name);
+            owners.write(OwnerKind::User, uid, &mut name);
             name
         };
         let mut rows = match key {
@@ -170,9 +173,10 @@ impl FileSummary {
 }
 
 /// Returns the index of the age class in [`AGE_WORDS`].
-fn age_class(mtime_s: i64, now_s: i64) -> usize {
+fn age_class(mtime_s: Option<i64>, now_s: i64) -> usize {
+    let Some(mtime_s) = mtime_s else { return AGES.len() + 2 };
     if mtime_s > now_s {
-        return AGE_WORDS.len() - 1;
+        return AGES.len() + 1;
     }
     let days = now_s.saturating_sub(mtime_s) / DAY_S;
     AGES.partition_point(|end| *end <= days)
@@ -183,7 +187,12 @@ mod tests {
     use super::*;
 
     fn file(extension: Option<&[u8]>, uid: u32, allocated: u64) -> SummedFile<'_> {
-        SummedFile { extension, uid, mtime_s: 0, sizes: Amount { allocated, ..Amount::default() } }
+        SummedFile {
+            extension,
+            uid: Some(uid),
+            mtime_s: Some(0),
+            sizes: Amount { allocated, ..Amount::default() },
+        }
     }
 
     fn keys(rows: &[SumRow]) -> Vec<String> {
@@ -221,11 +230,11 @@ mod tests {
 
     #[test]
     fn classes_of_age_change_at_whole_days() {
-        let class = |age_s: i64| AGE_WORDS[age_class(0, age_s)];
+        let class = |age_s: i64| AGE_WORDS[age_class(Some(0), age_s)];
         assert_eq!(
             [-1, 0, DAY_S - 1, DAY_S, 1095 * DAY_S].map(class),
             ["in the future", "under 1 day", "under 1 day", "under 7 days", "older"]
         );
-        assert_eq!(AGE_WORDS[age_class(i64::MIN, i64::MAX)], "older");
+        assert_eq!(AGE_WORDS[age_class(Some(i64::MIN), i64::MAX)], "older");
     }
 }

@@ -179,13 +179,13 @@ pub(crate) fn assert_facts(source: &mut dyn Source, tree: &TestTree) {
                 (row.identity.dev, row.identity.ino, row.links),
                 (found.dev(), found.ino(), found.nlink())
             );
-            assert_eq!((row.uid, row.gid, row.growth), (found.uid(), found.gid(), None));
+            assert_eq!((row.uid, row.gid, row.growth), (Some(found.uid()), found.gid(), None));
             let ctime = FileTime { sec: found.ctime(), nsec: found.ctime_nsec() as u32 };
             let is_known = !found.is_dir() && found.nlink() == 1;
             assert_eq!(row.ctime, is_known.then_some(ctime));
             assert_eq!(row.file_type, FileType::from_mode(found.mode()));
             if row.file_type != FileType::Directory {
-                assert_eq!((row.amount, row.newest_mtime_s), (sizes(&path), found.mtime()));
+                assert_eq!((row.amount, row.newest_mtime_s), (sizes(&path), Some(found.mtime())));
             }
             assert_eq!(row.state, RowState::Complete);
         }

@@ -90,8 +90,9 @@ fn info(state: &State, row: &Row) -> Vec<String> {
     let path = state.listing.as_ref().and_then(|listing| listing.target(state.cursor));
     let path = path.map_or_else(|| row.name.to_vec(), |path| state.path(&path));
     let amount = &row.amount;
-    let unless_unknown = |text: String| if row.has_meta() { text } else { "unknown".to_owned() };
-    let owner = format!("{} ({}), group {}", table::owner(state, row), row.uid, row.gid);
+    let unless_unknown = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
+    let owner = row.uid.map(|uid| format!("{} ({uid}), group {}", table::owner(state, row), row.gid));
+    let newest = row.newest_mtime_s.map(|_| table::newest(state, row));
     let mut lines = vec![
         text::name(&path, charset),
         format!("type      {}", row.file_type.name()),
@@ -106,7 +107,7 @@ fn info(state: &State, row: &Row) -> Vec<String> {
             amount.apparent
         ),
         format!("entries   {}", amount.entries),
-        format!("newest    {}", unless_unknown(table::newest(state, row))),
+        format!("newest    {}", unless_unknown(newest)),
         format!("owner     {}", unless_unknown(owner)),
         format!("inode     {} on device {}, links: {}", row.identity.ino, row.identity.dev, row.links),
         format!("state     {}", table::state_words(row.state)),

@@ -195,16 +195,14 @@ fn entries(row: &Row) -> String {
 
 /// Returns the newest time; no text if it is unknown.
 pub(super) fn newest(state: &State, row: &Row) -> String {
-    if row.has_meta() { text::time(row.newest_mtime_s, &state.settings.times) } else { String::new() }
+    row.newest_mtime_s.map_or_else(String::new, |newest| text::time(newest, &state.settings.times))
 }
 
 /// Returns the name of the owner; no text if it is unknown.
 pub(super) fn owner(state: &State, row: &Row) -> String {
-    if !row.has_meta() {
-        return String::new();
-    }
+    let Some(uid) = row.uid else { return String::new() };
     let mut name = Vec::new();
-    state.settings.context.owners.write(fathom_inventory::OwnerKind::User, row.uid, &mut name);
+    state.settings.context.owners.write(fathom_inventory::OwnerKind::User, uid, &mut name);
     text::message(&name)
 }
 

@@ -20,7 +20,7 @@ use fathom_inventory::store::{
 };
 use fathom_inventory::top::UsageSum;
 use fathom_inventory::usage::Span;
-use fathom_io::{Errno, FileTime, FileType, Meta};
+use fathom_io::{Errno, Fields, FileTime, FileType, Meta};
 use fathom_remove::Identity;
 
 use self::older::OlderInventory;
@@ -28,7 +28,7 @@ use self::places::DirPlaces;
 use self::removed::RemovedEntries;
 use super::largest::LargestFiles;
 use super::summary::{FileSummary, SummedFile};
-use super::{ctime_of, identity_of, joined, sizes_of};
+use super::{ctime_of, identity_of, joined, mtime_of, sizes_of, uid_of};
 use crate::source::{
     Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
 };
@@ -186,8 +186,8 @@ impl InventorySource {
         key.map(BrowseKey::span).ok_or(SourceError::Os("find", Errno::NOENT))
     }
 
-    /// Calls `with` for each file in `span` of which the metadata is known, an inode with several names
-    /// once.
+    /// Calls `with` for each file in `span` of which the metadata is known, an inode with several
+    /// names once.
     fn each_file(
         &self,
         span: Span,
@@ -201,7 +201,8 @@ impl InventorySource {
                     return ControlFlow::Break(());
                 }
                 for row in 0..rows.count() {
-                    // An import may lack columns; the number of links is of each entry that was examined.
+                    // An import may lack columns; the number of links is of each entry that was
+                    // examined.
                     let is_known = rows.number(FileColumn::Nlink as usize, row).is_some();
                     let dir_id = file_number(rows, FileColumn::DirId, row);
                     if !is_known || removed.has(dir_id, file_name(rows, row)) {
@@ -270,6 +271,10 @@ fn file_meta(rows: &TableRows, row: usize) -> Meta {
         blocks: number(FileColumn::Blocks).cast_unsigned(),
         ..Meta::default()
     };
+    let known = [(FileColumn::Uid, Fields::OWNER), (FileColumn::Mtime, Fields::TIMES)];
+    for (_, field) in known.into_iter().filter(|(column, _)| rows.number(*column as usize, row).is_some()) {
+        meta.fields = meta.fields.union(field);
+    }
     meta.mtime.sec = number(FileColumn::Mtime).div_euclid(1_000_000);
     let (micros, nanos) = (number(FileColumn::Ctime), number(FileColumn::CtimeNs).clamp(0, 999));
     let nsec = (micros.rem_euclid(1_000_000) * 1000 + nanos) as u32;
@@ -300,7 +305,7 @@ fn dir_row(dir: &BrowsedDir) -> Row {
     Row {
         file_type: FileType::Directory,
         amount: amount_of(&dir.sum),
-        newest_mtime_s: dir.newest_mtime_s.unwrap_or(row.newest_mtime_s),
+        newest_mtime_s: dir.newest_mtime_s.filter(|_| row.newest_mtime_s.is_some()).or(row.newest_mtime_s),
         ..row
     }
 }
@@ -318,10 +323,10 @@ fn meta_row(name: &[u8], meta: Option<&Meta>, state: RowState) -> Row {
         ctime: meta.and_then(ctime_of),
         file_type: meta.map_or(FileType::Unknown, Meta::file_type),
         links: meta.map_or(0, |meta| meta.nlink),
-        uid: meta.map_or(0, |meta| meta.uid),
+        uid: meta.and_then(uid_of),
         gid: meta.map_or(0, |meta| meta.gid),
         amount: meta.map(sizes_of).unwrap_or_default(),
-        newest_mtime_s: meta.map_or(0, |meta| meta.mtime.sec),
+        newest_mtime_s: meta.and_then(mtime_of),
         growth: None,
         state,
     }
@@ -460,7 +465,7 @@ impl Source for InventorySource {
         self.each_file(Span::ALL, cancelled, &mut |rows, row| {
             let meta = file_meta(rows, row);
             let extension = rows.text(FileColumn::Ext as usize, row);
-            let (uid, mtime_s, sizes) = (meta.uid, meta.mtime.sec, sizes_of(&meta));
+            let (uid, mtime_s, sizes) = (uid_of(&meta), mtime_of(&meta), sizes_of(&meta));
             summary.add(&SummedFile { extension, uid, mtime_s, sizes }, now_s);
         })?;
         Ok(summary.rows(key, &owners))

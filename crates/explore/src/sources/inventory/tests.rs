@@ -204,22 +204,27 @@ fn removed_entries_are_hidden() {
     }
 }
 
-/// Once, a file that could not be examined was root's and from 1970.
+/// Once, what an import does not have was root's and from 1970.
 #[test]
-fn files_without_metadata_are_in_no_sum_by_owner_and_age() {
+fn owners_and_times_that_an_import_lacks_are_unknown() {
     let tree = TestTree::random(1);
-    let export =
-        br#"[1,2,{},[{"name":"/t"},{"name":"a","asize":5,"dsize":4096},{"name":"b","read_error":true}]]"#;
+    let export = br#"[1,2,{},[{"name":"/t"},{"name":"a","asize":5,"dsize":4096},{"name":"b","read_error":true},{"name":"c","asize":5,"dsize":4096,"uid":0,"mtime":0}]]"#;
     let (out, mut input) = (tree.beside("ncdu.inv"), &export[..]);
     let (source, stop) = (ImportSource::default(), AtomicBool::new(false));
     import(ImportFormat::Ncdu, &mut input, &source, &out, &stop, &mut |_| ()).unwrap();
     let mut source = InventorySource::open(&out, None).unwrap();
-    for key in [SumKey::Owner, SumKey::Age, SumKey::Extension] {
-        let sums = source.sums(key, &NOT_CANCELLED).unwrap();
-        assert_eq!(sums.iter().map(|sum| sum.amount.entries).sum::<u64>(), 1, "{key:?}");
-    }
+    let facts = |row: &Row| (row.has_meta(), row.uid, row.newest_mtime_s);
     let rows = listed(&mut source, b"");
-    assert_eq!(rows.iter().map(Row::has_meta).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(
+        rows.iter().map(facts).collect::<Vec<_>>(),
+        [(true, None, None), (false, None, None), (true, Some(0), Some(0))]
+    );
+    for (key, unknown) in [(SumKey::Owner, &b"(unknown)"[..]), (SumKey::Age, b"unknown")] {
+        // A file that could not be examined is in no sum, as in a live tree.
+        let sums = source.sums(key, &NOT_CANCELLED).unwrap();
+        assert_eq!(sums.iter().map(|sum| sum.amount.entries).sum::<u64>(), 2, "{key:?}");
+        assert!(sums.iter().any(|sum| sum.key == unknown && sum.amount.entries == 1), "{sums:?}");
+    }
 }
 
 #[test]

@@ -464,7 +464,8 @@ impl Source for LiveSource {
                 continue;
             }
             // A file may not have been counted yet, or with another size, before it was modified.
-            let is_same = row.newest_mtime_s <= now_s || tree.linked.knows(row.identity);
+            let is_same =
+                row.newest_mtime_s.is_some_and(|newest| newest <= now_s) || tree.linked.knows(row.identity);
             let is_sure = is_same && tree.is_read(dir);
             if is_sure || tree.row(dir).amount.entries > REPAIRED_ENTRIES_MAX {
                 tree.remove_file(dir, row);

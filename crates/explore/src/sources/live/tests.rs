@@ -583,7 +583,7 @@ fn a_file_that_goes_while_its_directory_is_walked_leaves_the_sums() {
         let mut shared = source.shared.tree();
         let root = shared.roots()[0];
         let new = shared.renew(root);
-        shared.add(new, &row.amount.with_itself(), 0);
+        shared.add(new, &row.amount.with_itself(), None);
     }
     fs::remove_file(tree.root().join("gone")).unwrap();
     source.removed(&[(top(), row)]);

@@ -12,7 +12,7 @@ use super::links::{LinkChange, LinkedInodes};
 use crate::source::{Amount, Place, Row, RowState, SourceProgress};
 use crate::sources::largest::LargestFiles;
 use crate::sources::summary::FileSummary;
-use crate::sources::{identity_of, sizes_of};
+use crate::sources::{identity_of, mtime_of, sizes_of, uid_of};
 
 /// The index of no directory.
 pub(super) const NONE: u32 = u32::MAX;
@@ -30,10 +30,10 @@ struct LiveDir {
     name_len: u32,
     name_start: usize,
     sums: Amount<u64>,
-    newest_mtime_s: i64,
+    newest_mtime_s: Option<i64>,
     identity: Identity,
     links: u64,
-    uid: u32,
+    uid: Option<u32>,
     gid: u32,
     file_type: FileType,
     state: RowState,
@@ -288,8 +288,8 @@ impl LiveTree {
     pub(super) fn set_meta(&mut self, dir: u32, meta: &Meta) {
         let found = &mut self.dirs[dir as usize];
         found.identity = identity_of(meta);
-        (found.links, found.uid, found.gid) = (meta.nlink, meta.uid, meta.gid);
-        (found.file_type, found.newest_mtime_s) = (meta.file_type(), meta.mtime.sec);
+        (found.links, found.uid, found.gid) = (meta.nlink, uid_of(meta), meta.gid);
+        (found.file_type, found.newest_mtime_s) = (meta.file_type(), mtime_of(meta));
         self.entries += 1;
         self.version += 1;
     }
@@ -300,7 +300,7 @@ impl LiveTree {
         self.dirs[dir as usize].sums.add(&sizes);
         self.dirs[dir as usize].is_counted = true;
         match self.parent(dir) {
-            Some(parent) => self.add(parent, &sizes.with_itself(), meta.mtime.sec),
+            Some(parent) => self.add(parent, &sizes.with_itself(), mtime_of(meta)),
             None => self.total.add(&sizes),
         }
     }
@@ -311,7 +311,7 @@ impl LiveTree {
     }
 
     /// Adds to the sums of a directory and of all above.
-    pub(super) fn add(&mut self, dir: u32, amount: &Amount<u64>, newest_mtime_s: i64) {
+    pub(super) fn add(&mut self, dir: u32, amount: &Amount<u64>, newest_mtime_s: Option<i64>) {
         if self.is_retired(dir) {
             return;
         }
@@ -411,10 +411,10 @@ impl LiveTree {
             name_len: name.len() as u32,
             name_start: self.names.len(),
             sums: Amount::default(),
-            newest_mtime_s: i64::MIN,
+            newest_mtime_s: None,
             identity: Identity { dev: 0, ino: 0 },
             links: 0,
-            uid: 0,
+            uid: None,
             gid: 0,
             file_type: FileType::Directory,
             state: RowState::Walking,

@@ -15,7 +15,7 @@ use super::NameFilter;
 use super::tree::LiveTree;
 use crate::source::{Amount, Row, RowState};
 use crate::sources::summary::{FileSummary, SummedFile};
-use crate::sources::{ctime_of, identity_of, sizes_of};
+use crate::sources::{ctime_of, identity_of, mtime_of, sizes_of, uid_of};
 
 /// The number of files that a worker sums up by itself before it adds them to the common summary.
 const SUMMARY_FILES: u64 = 4096;
@@ -194,7 +194,7 @@ impl LiveVisitor {
         let sizes = sizes_of(meta);
         let mut buffer = [0; EXTENSION_BYTES];
         let extension = name_extension(name, &mut buffer);
-        let file = SummedFile { extension, uid: meta.uid, mtime_s: meta.mtime.sec, sizes };
+        let file = SummedFile { extension, uid: uid_of(meta), mtime_s: mtime_of(meta), sizes };
         summary.add(&file, self.shared.now_s);
         // Relaxed: a bound that is too low costs one look under the lock.
         if sizes.allocated >= self.shared.least_large.load(Ordering::Relaxed) {
@@ -237,10 +237,10 @@ pub(super) fn file_row(name: &[u8], meta: &Meta) -> Row {
         ctime: ctime_of(meta),
         file_type: meta.file_type(),
         links: meta.nlink,
-        uid: meta.uid,
+        uid: uid_of(meta),
         gid: meta.gid,
         amount: sizes_of(meta),
-        newest_mtime_s: meta.mtime.sec,
+        newest_mtime_s: mtime_of(meta),
         growth: None,
         state: RowState::Complete,
     }
@@ -315,7 +315,7 @@ impl Visitor for LiveVisitor {
         linked.into_iter().for_each(|named| self.summarize(index, named, summary));
         if sums.entries > 0 {
             let mut tree = self.shared.tree();
-            tree.add(index, &sums.amount, sums.newest_mtime_s.unwrap_or(i64::MIN));
+            tree.add(index, &sums.amount, sums.newest_mtime_s);
             tree.note_entries(sums.entries);
         }
         if summary.files() >= SUMMARY_FILES {
@@ -374,7 +374,7 @@ impl Visitor for LiveVisitor {
                 let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
                 let mut buffer = [0; EXTENSION_BYTES];
                 let extension = name_extension(name, &mut buffer);
-                let (uid, mtime_s, sizes) = (meta.uid, meta.mtime.sec, sizes_of(meta));
+                let (uid, mtime_s, sizes) = (uid_of(meta), mtime_of(meta), sizes_of(meta));
                 summary.add(&SummedFile { extension, uid, mtime_s, sizes }, self.shared.now_s);
             }
             return;
@@ -388,7 +388,7 @@ impl Visitor for LiveVisitor {
         } else {
             sums.count(sizes_of(meta), meta);
         }
-        tree.add(parent, &sums.amount, meta.mtime.sec);
+        tree.add(parent, &sums.amount, mtime_of(meta));
     }
 
     fn flush(&self, summary: &mut FileSummary) {

@@ -100,7 +100,8 @@ impl MetaColumns {
     }
 
     /// Returns the metadata of a row, if it is known. Values of columns that have not been loaded
-    /// are 0.
+    /// are 0, and so are those that the row lacks, of which the fields say whether there is an
+    /// owner, and a time of modification.
     pub(crate) fn get(&self, row: usize) -> Option<Meta> {
         let value = |column: &Option<NumberColumn>| column.as_ref().and_then(|column| column.get(row));
         let [dev, ino, mode, uid, gid, nlink, size, blocks] = self.numbers.each_ref().map(value);
@@ -117,8 +118,16 @@ impl MetaColumns {
         let btime = value(&self.btime).map(|micros| stamp(micros, 0));
         let attributes = self.attributes.as_ref().and_then(|column| column.get(row));
         let attributes = attributes.and_then(Attributes::from_text);
-        let optional = [(Fields::BIRTH, btime.is_some()), (Fields::ATTRIBUTES, attributes.is_some())];
+        let is_null = |column: &Option<NumberColumn>| column.is_some() && value(column).is_none();
+        let [owner, times] = [&self.numbers[3], &self.micros[1]].map(|column| !is_null(column));
+        let optional = [
+            (Fields::OWNER, owner),
+            (Fields::TIMES, times),
+            (Fields::BIRTH, btime.is_some()),
+            (Fields::ATTRIBUTES, attributes.is_some()),
+        ];
         let known = optional.into_iter().filter(|(_, is_known)| *is_known);
+        let sizes = Fields::SIZE.union(Fields::BLOCKS);
         Some(Meta {
             dev: dev.cast_unsigned(),
             ino,
@@ -134,7 +143,7 @@ impl MetaColumns {
             btime,
             mount_root: None,
             attributes,
-            fields: known.fold(Fields::ALL, |all, (field, _)| all.union(field)),
+            fields: known.fold(sizes, |all, (field, _)| all.union(field)),
         })
     }
 }
