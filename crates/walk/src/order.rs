@@ -208,17 +208,13 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
             let root = self.roots_seen;
             match self.consumer.next_root(self.roots.is_empty()) {
                 NextRoot::Path(path) => {
-                    let task = Task::new(Job::Root(Arc::new(Node::root(
-                        path,
-                        root,
-                        self.follow_roots,
-                        Weak::new(),
-                    ))));
-                    self.roots.push_back(QueuedRoot::Task(task.clone()));
-                    self.schedule.push_wanted(task, false);
+                    self.push_root(Node::root(path, root, self.follow_roots, Weak::new()))
+                }
+                NextRoot::At(base, path) => {
+                    self.push_root(Node::root_at(Some(base), path, root, self.follow_roots, Weak::new()));
                 }
                 NextRoot::Note => self.roots.push_back(QueuedRoot::Note(root)),
-                NextRoot::At(..) | NextRoot::Below(..) => continue,
+                NextRoot::Below(..) => continue,
                 NextRoot::NotNow => return,
                 NextRoot::End => {
                     self.roots_end = true;
@@ -227,6 +223,12 @@ impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
             }
             self.roots_seen += 1;
         }
+    }
+
+    fn push_root(&mut self, root: Node) {
+        let task = Task::new(Job::Root(Arc::new(root)));
+        self.roots.push_back(QueuedRoot::Task(task.clone()));
+        self.schedule.push_wanted(task, false);
     }
 
     /// Waits for the output of `task`. Returns `None` if the walk must stop.

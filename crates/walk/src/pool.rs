@@ -307,7 +307,8 @@ impl<D: Visitor> Pool<'_, D> {
         // The output of a small cached directory is complete before a thread would have started.
         // Other roots may be on other devices and must not wait for it.
         let alone = self.spawned == 0 && self.shared.schedule.outstanding() == 1;
-        if self.helps_out && alone && sys::is_cached_local(root.name()) {
+        let is_cached = || root.root_base().is_none() && sys::is_cached_local(root.name());
+        if self.helps_out && alone && is_cached() {
             // An error of the model is reported by the first worker.
             let _ = (self.run_inline)();
         }

@@ -372,7 +372,7 @@ pub enum NextRoot {
     /// Walk this path.
     Path(CString),
     /// Walk this path, which starts from an open directory. That stays open until the end of the
-    /// root. Ignored in an ordered walk.
+    /// root.
     At(Arc<OwnedFd>, CString),
     /// No path to walk, but a call of [`Consumer::note`] at this place in the order. Ignored in an
     /// unordered walk.

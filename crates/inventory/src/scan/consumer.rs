@@ -4,7 +4,6 @@
 mod left;
 
 use std::cell::Cell;
-use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,6 +18,7 @@ use fathom_walk::{
 use super::cut::Cut;
 use super::earlier::EarlierDirs;
 use super::journal::{DirFrame, Journal, ScanCounts, ScanPosition, join};
+use super::long_path::LongPaths;
 use super::rate_limit::RateLimiter;
 use super::selection::Selection;
 use super::visitor::{ScanItem, SkippedDir};
@@ -65,6 +65,8 @@ pub(super) struct ScanConsumer<'a> {
     pub(super) selection: Option<Arc<dyn Selection>>,
     /// Set if the scan is a unit of one by several machines.
     pub(super) cut: Option<Cut>,
+    /// The directories from which the paths of resumed directories start.
+    long_paths: LongPaths,
 }
 
 /// The results of a consumer.
@@ -84,9 +86,9 @@ impl<'a> ScanConsumer<'a> {
         earlier: Option<(Arc<EarlierDirs>, EntriesByDir)>,
     ) -> Self {
         let position = std::mem::take(&mut journal.position);
-        let resumed = position.reachable_levels();
+        let resumed = position.stack.len();
         let first_root = if position.stack.is_empty() { position.roots_done } else { position.root + 1 };
-        let mut consumer = Self {
+        Self {
             scan,
             journal,
             deadline: scan.deadline.map(|deadline| scan.clock.now() + deadline),
@@ -107,9 +109,8 @@ impl<'a> ScanConsumer<'a> {
             selection: None,
             cut: None,
             out_id: None,
-        };
-        consumer.close_unreachable_levels();
-        consumer
+            long_paths: LongPaths::default(),
+        }
     }
 
     /// Sets the rate limit, which is cancelled when the scan stops.
@@ -120,21 +121,6 @@ impl<'a> ScanConsumer<'a> {
     /// Leaves out the directory with this device and inode number.
     pub(super) fn excluding(self, out_id: Option<(u64, u64)>) -> Self {
         Self { out_id, ..self }
-    }
-
-    /// Closes the directories of the resumed run whose paths are too long to open, so that the walk
-    /// cannot begin with them.
-    fn close_unreachable_levels(&mut self) {
-        while self.position.stack.len() > self.resumed {
-            let errno = Errno::NAMETOOLONG;
-            let (id, path) = (self.position.stack.last().map(|frame| frame.id), &self.position.path);
-            push_failure(&mut self.batch, "read", (id, None), path, errno);
-            // Only the outermost one is reported to the user: it stands for all below it.
-            if self.position.stack.len() == self.resumed + 1 {
-                self.observer.problem(&Problem { operation: "read", path: path.clone(), errno });
-            }
-            self.close(DirState::Partial, Some(errno));
-        }
     }
 
     /// Waits until everything is written. After an interrupted walk, a checkpoint comes first, from
@@ -481,8 +467,7 @@ impl RootSource for ScanConsumer<'_> {
         self.next_root += 1;
         if self.is_resumed(next) {
             // Directories are left from the innermost on, so the next ones are still on the stack.
-            let path = self.position.path_of(self.resumed - 1 - next);
-            return NextRoot::Path(CString::new(path).unwrap_or_default());
+            return self.long_paths.root(self.position.path_of(self.resumed - 1 - next));
         }
         if self.cut.as_ref().is_some_and(Cut::has_ended) {
             return NextRoot::End;

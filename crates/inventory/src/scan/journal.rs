@@ -19,7 +19,7 @@ use twox_hash::XxHash64;
 use super::visitor::WrittenNames;
 use crate::store::{
     Completeness, EntryRow, EntryTotals, Error, MANIFEST, ManifestFile, Op, OptionalColumns, OptionalValues,
-    PATH_BYTES_MAX, SegmentWriter, Table, VERSION, each_of_file, hash, replace_private, sync_directory,
+    SegmentWriter, Table, VERSION, each_of_file, hash, replace_private, sync_directory,
 };
 
 /// The name of the journal in the directory of the inventory.
@@ -251,8 +251,7 @@ impl Journal {
                 })?;
             }
         }
-        let within = stack[..self.position.reachable_levels()].iter().rev();
-        let written = within.map(|frame| {
+        let written = stack.iter().rev().map(|frame| {
             let values = frame.optional_values.as_ref();
             let ignored = values.and_then(|values| values.ignored).unwrap_or_default();
             WrittenNames { ignored, ..written_names.remove(&frame.id).unwrap_or_default() }
@@ -272,12 +271,6 @@ pub(super) fn join(path: &mut Vec<u8>, name: &[u8]) -> usize {
 }
 
 impl ScanPosition {
-    /// Returns the number of directories on the stack, from the outermost on, whose paths can be
-    /// opened.
-    pub(super) fn reachable_levels(&self) -> usize {
-        (0..self.stack.len()).take_while(|level| self.path_of(*level).len() <= PATH_BYTES_MAX).count()
-    }
-
     /// Returns the path of the directory at `level` of the stack.
     pub(super) fn path_of(&self, level: usize) -> &[u8] {
         let end = self.stack.get(level + 1).map_or(self.path.len(), |below| below.above);

@@ -7,6 +7,7 @@ mod cut;
 mod earlier;
 mod journal;
 mod lock;
+mod long_path;
 mod part_dir;
 mod rate_limit;
 mod root;
