@@ -8,11 +8,12 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::path::Path;
 
-use fathom_inventory::history::{History, Retention};
+use fathom_inventory::history::{History, HistoryLock, Retention};
 use fathom_inventory::store::Error;
 use fathom_text::quote::Charset;
 
 use self::args::HistoryAction;
+use self::prune::Pruning;
 use self::show::SnapshotFacts;
 use crate::shared::cmdline::exit::{DONE, FAILED, MISUSED};
 use crate::shared::locale;
@@ -75,15 +76,11 @@ fn prune_store(store: &Path, retention: &Retention, dry_run: bool, charset: Char
         out.buffer().push(b'\n');
         out.flush_if_full();
     };
-    if dry_run {
-        let plan = prune::planned(&history, retention, charset, &mut print_error)?;
-        plan.removed.iter().for_each(|snapshot| print(&snapshot.path));
-        let written = out.finish(NAME);
-        return Ok(if plan.replaced.is_empty() { written } else { FAILED });
-    }
-    let lock = history.lock(&mut print_error)?;
-    let has_pruned = prune::run(&history, (retention, None), charset, &mut print, &mut print_error)?;
-    lock.release()?;
+    // A dry run writes nothing, so it needs no lock.
+    let lock = if dry_run { None } else { Some(history.lock(&mut print_error)?) };
+    let pruning = Pruning { retention, made: None, dry_run };
+    let has_pruned = prune::run(&history, pruning, charset, &mut print, &mut print_error)?;
+    lock.map_or(Ok(()), HistoryLock::release)?;
     let written = out.finish(NAME);
     Ok(if has_pruned && written == DONE { DONE } else { FAILED })
 }

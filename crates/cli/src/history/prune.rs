@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use fathom_inventory::history::{
-    History, PrunePlan, Replaced, Retention, Snapshot, is_later, plan, remove, remove_leftovers,
+    History, PrunePlan, Replaced, Retention, Snapshot, check_removal, is_later, plan, remove,
+    remove_leftovers,
 };
 use fathom_inventory::scan::seconds;
 use fathom_inventory::store::Error;
@@ -28,9 +29,19 @@ pub(crate) fn report_later(later: &[Snapshot], charset: Charset, report: &mut dy
     }
 }
 
+/// The rules of a removal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pruning<'a> {
+    pub(crate) retention: &'a Retention,
+    /// The inventory that this run has made, which is never removed.
+    pub(crate) made: Option<&'a Path>,
+    /// Whether it is only checked what would be removed.
+    pub(crate) dry_run: bool,
+}
+
 /// Returns the inventories that `retention` keeps, and the others. Passes a message about each one
 /// that is kept for its data alone to `report`.
-pub(crate) fn planned(
+fn planned(
     history: &History,
     retention: &Retention,
     charset: Charset,
@@ -52,12 +63,12 @@ fn quoted(path: &Path, charset: Charset) -> Vec<u8> {
     quoteaf(path.as_os_str().as_encoded_bytes(), charset)
 }
 
-/// Removes the inventories that `retention` does not keep, the oldest first, but never `made`.
-/// Calls `removed` with the path of each inventory that was removed, and `report` with the message
-/// about one that was not. Returns whether all were removed, and none is kept for its data alone.
+/// Removes the inventories that no rule keeps, the oldest first. Calls `removed` with the path of
+/// each inventory that was removed (or could be, in a dry run), and `report` with the message about
+/// one that was not. Returns whether all were removed, and none is kept for its data alone.
 pub(crate) fn run(
     history: &History,
-    (retention, made): (&Retention, Option<&Path>),
+    Pruning { retention, made, dry_run }: Pruning<'_>,
     charset: Charset,
     removed: &mut dyn FnMut(&Path),
     report: &mut dyn FnMut(&[u8]),
@@ -68,7 +79,10 @@ pub(crate) fn run(
         has_failed = true;
         report(error.to_string().as_bytes());
     };
-    remove_leftovers(history, &mut failed)?;
+    if !dry_run {
+        remove_leftovers(history, &mut failed)?;
+    }
+    let remove = if dry_run { check_removal } else { remove };
     for snapshot in plan.removed.iter().filter(|snapshot| made.is_none_or(|made| snapshot.path != made)) {
         match remove(snapshot) {
             Ok(()) => removed(&snapshot.path),

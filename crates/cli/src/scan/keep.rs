@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::args::ScanArgs;
 use super::print_error;
-use crate::history::prune;
+use crate::history::prune::{self, Pruning};
 use crate::shared::cmdline::exit::{DONE, FAILED, MISUSED};
 
 /// The arguments of a scan into a store.
@@ -31,7 +31,7 @@ pub(crate) struct KeepArgs {
 
 /// Runs the scan. Returns the exit status.
 pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
-    let begun = History::create(&args.store).and_then(|history| {
+    let begun = History::create(&args.store, args.scan.scan.mode).and_then(|history| {
         let lock = history.lock(&mut print_error)?;
         Ok((history, lock))
     });
@@ -78,10 +78,10 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
         return Ok(status);
     }
     let is_expected = is_expected(&snapshots, &made, charset);
-    let rules = (&retention, Some(&*made));
+    let pruning = Pruning { retention: &retention, made: Some(&made), dry_run: false };
     let pruned = match retention.is_empty() {
         true => Ok(true),
-        false => prune::run(history, rules, charset, &mut |_| (), &mut print_error),
+        false => prune::run(history, pruning, charset, &mut |_| (), &mut print_error),
     };
     let has_pruned = pruned.unwrap_or_else(|error| {
         print_error(error.to_string().as_bytes());
@@ -99,7 +99,8 @@ fn make_room(
     charset: Charset,
 ) -> Result<(), Error> {
     if !retention.is_empty() {
-        prune::run(history, (retention, None), charset, &mut |_| (), &mut |_| ())?;
+        let pruning = Pruning { retention, made: None, dry_run: false };
+        prune::run(history, pruning, charset, &mut |_| (), &mut |_| ())?;
     }
     for snapshot in abandoned(&history.snapshots()?, &args.scan) {
         remove(snapshot).unwrap_or_else(|error| print_error(error.to_string().as_bytes()));

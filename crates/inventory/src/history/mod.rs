@@ -22,7 +22,7 @@ pub use choose::{
     AHEAD_SEC, Baseline, abandoned, baseline, earlier, have_same_trees, is_later, newest, unfinished,
 };
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
-pub use prune::{PrunePlan, Replaced, plan, remove, remove_leftovers};
+pub use prune::{PrunePlan, Replaced, check_removal, plan, remove, remove_leftovers};
 pub use replaced::{Replacement, replaced};
 pub use retention::Retention;
 pub use space::{FilesystemSpace, free_space};

@@ -98,13 +98,21 @@ fn is_superseded(snapshot: &Snapshot, newest: &BTreeMap<TreesKey, i64>) -> bool 
     trees.and_then(|trees| newest.get(&trees)).is_some_and(|time| *time > snapshot.time)
 }
 
+/// Checks that an inventory can be removed, as far as that shows without removing it.
+///
+/// # Errors
+/// If it holds a file that is not of an inventory, or cannot be read.
+pub fn check_removal(snapshot: &Snapshot) -> Result<(), Error> {
+    check_contents(&snapshot.path)
+}
+
 /// Removes an inventory.
 ///
 /// # Errors
 /// If it holds a file that is not of an inventory, or cannot be removed. It keeps its name unless
 /// the first of its files could be removed.
 pub fn remove(snapshot: &Snapshot) -> Result<(), Error> {
-    check_contents(&snapshot.path)?;
+    check_removal(snapshot)?;
     let hidden = hidden_path(&snapshot.path);
     let failed = |error: io::Error| Error::new(Op::Remove, &snapshot.path, error);
     rename_new(&snapshot.path, &hidden).map_err(failed)?;

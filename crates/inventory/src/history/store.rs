@@ -1,12 +1,12 @@
 //! The directory of a store: its lock, and the inventories in it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::name;
-use crate::scan::{Lock, has_journal};
+use crate::scan::{Lock, directory_mode, has_journal};
 use crate::store::{Error, Manifest, Op};
 
 const DAY_SEC: i64 = 86_400;
@@ -18,7 +18,7 @@ const DAY_SEC: i64 = 86_400;
 /// use fathom_inventory::scan::{Scan, scan};
 ///
 /// let temp = tempfile::tempdir()?;
-/// let history = History::create(&temp.path().join("store"))?;
+/// let history = History::create(&temp.path().join("store"), None)?;
 /// let lock = history.lock(&mut |_warning| ())?;
 /// let out = history.free_path(1_795_705_200);
 /// assert!(out.ends_with("2026-11-26T15-00-00Z.inv"));
@@ -116,14 +116,20 @@ impl History {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// Opens the store in `directory`, which is created if it does not exist. A new directory can
-    /// be read by its owner only.
+    /// Opens the store in `directory`, which is created if it does not exist. Those who may read
+    /// files of the permission bits `mode` may enter a new directory, else only its owner.
     ///
     /// # Errors
     /// If the directory cannot be created.
-    pub fn create(directory: &Path) -> Result<Self, Error> {
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        created.map_err(|error| Error::new(Op::Create, directory, error))?;
+    pub fn create(directory: &Path, mode: Option<u32>) -> Result<Self, Error> {
+        let failed = |error: std::io::Error| Error::new(Op::Create, directory, error);
+        let is_new = !directory.exists();
+        let mode = mode.map(directory_mode);
+        DirBuilder::new().recursive(true).mode(mode.unwrap_or(0o700)).create(directory).map_err(failed)?;
+        if let Some(mode) = mode.filter(|_| is_new) {
+            // As for the files, whatever the umask is.
+            fs::set_permissions(directory, Permissions::from_mode(mode)).map_err(failed)?;
+        }
         Ok(Self { directory: directory.to_owned() })
     }
 

@@ -31,7 +31,7 @@ impl Site {
             fs::write(top.path().join(tree).join("file"), tree).unwrap();
             fs::write(top.path().join(tree).join("inner/file"), tree).unwrap();
         }
-        let history = History::create(&top.path().join("deep/store")).unwrap();
+        let history = History::create(&top.path().join("deep/store"), None).unwrap();
         Self { top, history }
     }
 

@@ -41,7 +41,7 @@ use journal::Journal;
 pub(crate) use journal::{from_hex, hex};
 pub(crate) use lock::{BUSY, Lock};
 use part_dir::{PartDir, PartState};
-pub(crate) use part_dir::{create_part_dir, part_path, publish};
+pub(crate) use part_dir::{create_part_dir, directory_mode, part_path, publish};
 pub(crate) use rate_limit::RateLimiter;
 pub use root::absolute;
 pub use selection::{Exclusions, MarkFn, Selection, SelectionFn};

@@ -162,8 +162,14 @@ impl PartDir {
         for name in files {
             fs::set_permissions(self.directory.join(name), Permissions::from_mode(mode))?;
         }
-        fs::set_permissions(&self.directory, Permissions::from_mode(mode | (mode & 0o444) >> 2))
+        fs::set_permissions(&self.directory, Permissions::from_mode(directory_mode(mode)))
     }
+}
+
+/// Returns the permission bits of a directory whose files have the bits `mode`: those who may read
+/// the files may enter it.
+pub(crate) fn directory_mode(mode: u32) -> u32 {
+    mode | 0o100 | (mode & 0o444) >> 2
 }
 
 /// Creates a directory for an inventory, which only its owner may read.
