@@ -152,7 +152,7 @@ complete -c fathom -n '__fish_seen_subcommand_from diff' -l dirs -d 'instead of 
 complete -c fathom -n '__fish_seen_subcommand_from diff' -s n -l lines -x -d 'with --dirs, at most N lines; otherwise 20'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l json -d 'JSON objects, one a line'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -s 0 -l null -d 'nothing but the paths, each with a NUL byte at its end'
-complete -c fathom -n '__fish_seen_subcommand_from diff' -l parquet -r -F -d 'a row for each change, in the new Parquet file FILE'
+complete -c fathom -n '__fish_seen_subcommand_from diff' -l parquet -r -F -d 'a row for each change, in the Parquet file FILE'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from diff' -l version -d 'show the version and end'
 
@@ -179,7 +179,7 @@ complete -c fathom -n '__fish_seen_subcommand_from query' -l help -d 'show this 
 complete -c fathom -n '__fish_seen_subcommand_from query' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from export' -l to -x -a 'jsonl csv nul ncdu sql prometheus' -d 'the format: jsonl, csv, nul, ncdu, sql or prometheus'
-complete -c fathom -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'make the new file FILE instead of writing to standard output'
+complete -c fathom -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'write to FILE instead of standard output'
 complete -c fathom -n '__fish_seen_subcommand_from export' -l guard-formulas -d 'an apostrophe before names in CSV that begin like a formula'
 complete -c fathom -n '__fish_seen_subcommand_from export' -l below -r -F -d 'only the directory PATH and everything below it'
 complete -c fathom -n '__fish_seen_subcommand_from export' -l depth -x -d 'with prometheus, directories down to N levels below a PATH (1)'

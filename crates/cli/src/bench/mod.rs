@@ -9,13 +9,12 @@ mod sample;
 pub(crate) mod table;
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_bench::{ArmKey, Error, Run, RunComparison, TimeChange, compare, report};
+use fathom_inventory::export::replace_public;
 
 use self::args::{BenchAction, BenchArgs, CommandsArgs, CompareArgs, ReportTarget, ReportTargets};
 use self::run::{BenchEnd, BenchPaths};
@@ -140,27 +139,22 @@ fn write_report(target: &ReportTarget, text: &str) -> u8 {
         ReportTarget::Output => print(NAME, text),
         ReportTarget::File(path) => match save(path, text) {
             Ok(()) => 0,
-            Err(error) => {
-                let words = String::from_utf8_lossy(&reason(&error)).into_owned();
-                fail(&format!("cannot write '{}': {words}", path.display()))
-            }
+            Err(message) => fail(&message),
         },
     }
 }
 
-/// Writes a file under a temporary name and renames it, so that a partial report never appears
-/// under the final name. Writes directly to anything that is not a regular file.
-fn save(path: &Path, text: &str) -> io::Result<()> {
+/// Writes a report, which everybody may read. A regular file is replaced once the report is on the
+/// disk; a device or a pipe is written to.
+fn save(path: &Path, text: &str) -> Result<(), String> {
     if path.metadata().is_ok_and(|meta| !meta.is_file()) {
-        return std::fs::write(path, text);
+        let failed = |error| {
+            let words = String::from_utf8_lossy(&reason(&error)).into_owned();
+            format!("cannot write '{}': {words}", path.display())
+        };
+        return std::fs::write(path, text).map_err(failed);
     }
-    let mut aside = path.as_os_str().as_bytes().to_vec();
-    aside.extend_from_slice(format!(".{}.tmp", std::process::id()).as_bytes());
-    let aside = PathBuf::from(OsString::from_vec(aside));
-    std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path)).inspect_err(|_| {
-        // Ignore this error: the caller reports the error of the write.
-        let _ = std::fs::remove_file(&aside);
-    })
+    replace_public(path, text).map_err(|error| error.to_string())
 }
 
 fn compare_runs(args: &CompareArgs) -> u8 {

@@ -46,11 +46,11 @@ pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
     long(DiffOption::Json, "json", LOOKS, "JSON objects, one a line"),
     both(DiffOption::Null, b'0', "null", LOOKS, "nothing but the paths, each with a NUL byte at its end")
         .more("For a renamed entry, the new path."),
-    long(DiffOption::Parquet, "parquet", LOOKS, "a row for each change, in the new Parquet file FILE")
+    long(DiffOption::Parquet, "parquet", LOOKS, "a row for each change, in the Parquet file FILE")
         .required("FILE", ValueKind::File)
         .more(
-            "The file is called FILE.part until it is complete. An existing FILE is not replaced. `-` \
-             is standard output.",
+            "The file is called FILE.part until it is complete and on the disk, and then replaces FILE. Only its owner may \
+             read it. `-` is standard output.",
         ),
     flag::help(ABOUT),
     flag::version(ABOUT),

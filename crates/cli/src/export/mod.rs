@@ -11,16 +11,15 @@ use std::sync::atomic::Ordering;
 use fathom_inventory::export::{
     ExportError, ExportOptions, PrometheusOptions, export, prometheus, replace_public,
 };
-use fathom_inventory::store::Inventory;
-use fathom_text::quote::{Charset, quoteaf};
+use fathom_inventory::store::{Draft, Inventory};
+use fathom_text::quote::Charset;
 
 use self::args::{ExportArgs, ExportAsk};
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};
-use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::stop_on_interrupt;
 use crate::shared::inventory::{self, failure_message, incomplete_warning};
 use crate::shared::locale;
-use crate::shared::output::{self, Output, reason};
+use crate::shared::output::{self, Output};
 
 const NAME: &str = table::EXPORT.name;
 
@@ -53,12 +52,12 @@ fn run(args: &ExportArgs, charset: Charset) -> u8 {
     match (&args.ask, &args.output) {
         (ExportAsk::Entries(ask), Some(path)) => to_file(&inventory, ask, path, charset),
         (ExportAsk::Entries(ask), None) => to_stdout(&inventory, ask, charset),
-        (ExportAsk::Prometheus(ask), path) => sums(&inventory, ask, path.as_deref(), charset),
+        (ExportAsk::Prometheus(ask), path) => sums(&inventory, ask, path.as_deref()),
     }
 }
 
 /// Writes the sums for Prometheus.
-fn sums(inventory: &Inventory, ask: &PrometheusOptions, path: Option<&Path>, charset: Charset) -> u8 {
+fn sums(inventory: &Inventory, ask: &PrometheusOptions, path: Option<&Path>) -> u8 {
     let text = match prometheus(inventory, ask) {
         Ok(text) => text,
         Err(failure) => {
@@ -74,8 +73,7 @@ fn sums(inventory: &Inventory, ask: &PrometheusOptions, path: Option<&Path>, cha
     match replace_public(path, &text) {
         Ok(()) => DONE,
         Err(error) => {
-            let path = quoteaf(path.as_os_str().as_encoded_bytes(), charset);
-            print_error(&[b"cannot write ", &path[..], b": ", &reason(&error)].concat());
+            print_error(error.to_string().as_bytes());
             FAILED
         }
     }
@@ -105,10 +103,10 @@ fn to_stdout(inventory: &Inventory, ask: &ExportOptions, charset: Charset) -> u8
 /// Writes a file that appears under its name only when it is complete.
 fn to_file(inventory: &Inventory, ask: &ExportOptions, path: &Path, charset: Charset) -> u8 {
     let stop = stop_on_interrupt();
-    let mut draft = match Draft::create(path, Existing::Refuse) {
+    let mut draft = match Draft::create(path) {
         Ok(draft) => draft,
-        Err(refused) => {
-            print_error(&refused.message(charset));
+        Err(error) => {
+            print_error(error.to_string().as_bytes());
             return FAILED;
         }
     };
@@ -122,10 +120,10 @@ fn to_file(inventory: &Inventory, ask: &ExportOptions, path: &Path, charset: Cha
     let message = match exported {
         Ok(()) => match draft.publish() {
             Ok(()) => return DONE,
-            Err(refused) => refused.message(charset),
+            Err(error) => error.to_string().into_bytes(),
         },
         Err(ExportError::Refused(_)) if stop.load(Ordering::Relaxed) => return INTERRUPTED,
-        Err(ExportError::Refused(error)) => draft.cannot_be_written(error).message(charset),
+        Err(ExportError::Refused(error)) => draft.cannot_write(error).to_string().into_bytes(),
         Err(ExportError::Inventory(failure)) => {
             let (message, status) = failure_message(&failure, ask.below.as_deref(), charset);
             print_error(&message);

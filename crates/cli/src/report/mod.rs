@@ -6,14 +6,12 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::path::Path;
 
-use fathom_inventory::store::Inventory;
+use fathom_inventory::store::{Draft, Inventory};
 use fathom_inventory::top::QueryError;
 use fathom_report::{ReportOptions, report};
-use fathom_text::quote::Charset;
 
 use self::args::ReportArgs;
 use crate::shared::cmdline::exit::{DONE, FAILED};
-use crate::shared::draft::{Draft, Existing};
 use crate::shared::interrupt::TerminationSignals;
 use crate::shared::inventory::{self, incomplete_warning, now_us};
 use crate::shared::locale;
@@ -26,7 +24,7 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
     fathom_io::sys::keep_freed_memory();
     let charset = locale::current();
     match args::parse(words.into_iter(), charset) {
-        Ok(args) => run(&args, charset),
+        Ok(args) => run(&args),
         Err(end) => end.answer(&table::REPORT),
     }
 }
@@ -35,7 +33,7 @@ fn print_error(message: &[u8]) {
     output::print_error(NAME, message);
 }
 
-fn run(args: &ReportArgs, charset: Charset) -> u8 {
+fn run(args: &ReportArgs) -> u8 {
     let page = match page(args) {
         Ok(page) => page,
         Err(error) => {
@@ -44,7 +42,7 @@ fn run(args: &ReportArgs, charset: Charset) -> u8 {
         }
     };
     match &args.output {
-        Some(path) => to_file(path, page.as_bytes(), charset),
+        Some(path) => to_file(path, page.as_bytes()),
         None => {
             let mut out = Output::new();
             out.write(page.as_bytes());
@@ -64,17 +62,17 @@ fn page(args: &ReportArgs) -> Result<String, QueryError> {
 }
 
 /// Writes a file that appears under its name only when it is complete.
-fn to_file(path: &Path, page: &[u8], charset: Charset) -> u8 {
+fn to_file(path: &Path, page: &[u8]) -> u8 {
     // A signal takes effect once the temporary file has its final name, or is removed.
     let _signals = TerminationSignals::on_signals();
-    let written = Draft::create(path, Existing::Replace).and_then(|mut draft| {
-        draft.write(page).map_err(|error| draft.cannot_be_written(error))?;
+    let written = Draft::create(path).and_then(|mut draft| {
+        draft.write(page).map_err(|error| draft.cannot_write(error))?;
         draft.publish()
     });
     match written {
         Ok(()) => DONE,
-        Err(refused) => {
-            print_error(&refused.message(charset));
+        Err(error) => {
+            print_error(error.to_string().as_bytes());
             FAILED
         }
     }

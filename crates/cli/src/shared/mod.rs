@@ -2,7 +2,6 @@
 //! output files, progress, signals, names of owners, and the starting point of `--io auto`.
 
 pub(crate) mod cmdline;
-pub(crate) mod draft;
 pub(crate) mod getent;
 pub(crate) mod grammar;
 pub(crate) mod input;

@@ -1,18 +1,15 @@
-//! Writes changes to a Parquet file, one row for each. The file has the suffix `.part_path` until
-//! all of it is synced.
+//! Writes changes to a Parquet file, one row for each.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use fathom_walk::{Attributes, Errno};
+use fathom_walk::Attributes;
 
 use super::change::{Change, ChangedField};
 use super::inode_info::{InodeInfo, NumericField};
 use crate::store::{
-    BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Error, GROUP_TEXT_BYTES, Int32Buffer,
-    Int64Buffer, Op, OptionalColumns, ParquetWriter, TableBuffer, TextBuffer, create_part, rename_new,
-    sync_directory_of, to_text,
+    BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Draft, Error, GROUP_TEXT_BYTES,
+    Int32Buffer, Int64Buffer, Op, OptionalColumns, ParquetWriter, TableBuffer, TextBuffer, to_text,
 };
 
 /// Rows of a row group.
@@ -182,8 +179,8 @@ impl TableBuffer for ChangesBuffer {
     }
 }
 
-/// A Parquet file of changes that is being written. It is removed unless [`ChangeTable::finish`] is
-/// called.
+/// A Parquet file of changes that is being written. Unless [`ChangeTable::finish`] is called,
+/// nothing is left of it.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -209,40 +206,25 @@ impl TableBuffer for ChangesBuffer {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ChangeTable {
-    /// The final path of the file; `None` for a stream.
-    out: Option<PathBuf>,
-    /// Keeps the temporary file locked until it has its final name.
-    _lock: Option<File>,
-    part_path: PathBuf,
+    /// The file under its temporary name; `None` for a stream.
+    draft: Option<Draft>,
+    /// The name in error messages.
+    name: PathBuf,
     columns: ChangesBuffer,
-    writer: Option<ParquetWriter<ChangesBuffer>>,
+    writer: ParquetWriter<ChangesBuffer>,
 }
 
 impl ChangeTable {
-    /// Creates the file that is to be renamed to `out`.
+    /// Creates the file that is to be `out`, and takes the place of an earlier one.
     ///
     /// # Errors
-    /// If `out` exists, if another process writes to the file with the suffix `.part`, or if that
-    /// cannot be created.
+    /// As [`Draft::create`].
     pub fn create(out: &Path) -> Result<Self, Error> {
-        if out.symlink_metadata().is_ok() {
-            return Err(Error::new(Op::Create, out, io::Error::from(Errno::EXIST)));
-        }
-        let mut name = out.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
-        let part_path = out.with_file_name(name);
-        let failed = |error: io::Error| Error::new(Op::Create, &part_path, error);
-        let file = create_part(&part_path).map_err(failed)?;
-        let lock = file.try_clone().map_err(failed)?;
+        let draft = Draft::create(out)?;
+        let file = draft.file().try_clone().map_err(|error| draft.cannot_write(error))?;
         let writer = ParquetWriter::to_file(file, OptionalColumns::default());
-        let writer = writer.map_err(|error| Error::new(Op::Create, &part_path, error))?;
-        Ok(Self {
-            out: Some(out.to_owned()),
-            _lock: Some(lock),
-            part_path,
-            columns: ChangesBuffer::default(),
-            writer: Some(writer),
-        })
+        let writer = writer.map_err(|error| draft.cannot_write(error))?;
+        Ok(Self { draft: Some(draft), name: out.to_owned(), columns: ChangesBuffer::default(), writer })
     }
 
     /// Writes to a stream. Error messages call it `name`.
@@ -251,13 +233,7 @@ impl ChangeTable {
     /// If the stream cannot be written.
     pub fn to_stream(stream: File, name: &Path) -> Result<Self, Error> {
         let writer = ParquetWriter::to_stream(stream).map_err(|error| Error::new(Op::Write, name, error))?;
-        Ok(Self {
-            out: None,
-            _lock: None,
-            part_path: name.to_owned(),
-            columns: ChangesBuffer::default(),
-            writer: Some(writer),
-        })
+        Ok(Self { draft: None, name: name.to_owned(), columns: ChangesBuffer::default(), writer })
     }
 
     /// Adds a row.
@@ -271,35 +247,26 @@ impl ChangeTable {
     }
 
     fn write(&mut self) -> Result<(), Error> {
-        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write(&mut self.columns));
-        written.map_err(|error| Error::new(Op::Write, &self.part_path, error))
+        self.writer.write(&mut self.columns).map_err(|error| match &self.draft {
+            Some(draft) => draft.cannot_write(error),
+            None => Error::new(Op::Write, &self.name, error),
+        })
     }
 
     /// Syncs the file and gives it its final name.
     ///
     /// # Errors
-    /// If the file cannot be written, or if the final name exists by now.
+    /// If the file cannot be written or renamed.
     pub fn finish(mut self) -> Result<(), Error> {
         self.write()?;
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let finished = writer.finish().map_err(|error| Error::new(Op::Write, &self.part_path, error));
-        let Some(out) = &self.out else { return finished.map(drop) };
-        let renamed = finished.and_then(|_| {
-            rename_new(&self.part_path, out).map_err(|error| Error::new(Op::Rename, &self.part_path, error))
-        });
-        if renamed.is_err() {
-            let _ = fs::remove_file(&self.part_path);
-        }
-        renamed?;
-        sync_directory_of(out).map_err(|error| Error::new(Op::Rename, out, error))
-    }
-}
-
-impl Drop for ChangeTable {
-    fn drop(&mut self) {
-        if self.writer.take().is_some() && self.out.is_some() {
-            // Best effort: the caller reports the error that left the file incomplete.
-            let _ = fs::remove_file(&self.part_path);
+        let Self { draft, name, writer, .. } = self;
+        let finished = writer.finish().map(drop);
+        match draft {
+            None => finished.map_err(|error| Error::new(Op::Write, &name, error)),
+            Some(draft) => {
+                finished.map_err(|error| draft.cannot_write(error))?;
+                draft.publish()
+            }
         }
     }
 }

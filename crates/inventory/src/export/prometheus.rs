@@ -4,12 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::store::{Error, Inventory, Manifest, PathColumns, Table, create_part_with};
+use crate::store::{Draft, Error, Inventory, Manifest, PathColumns, Table};
 use crate::top::dirs::DirSums;
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
@@ -93,26 +90,11 @@ pub fn prometheus(inventory: &Inventory, options: &PrometheusOptions) -> Result<
 /// # Errors
 /// If `path` is there and is no regular file, or if a file cannot be created in its directory,
 /// written or renamed.
-pub fn replace_public(path: &Path, text: &str) -> io::Result<()> {
-    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is there and is no regular file"));
-    }
+pub fn replace_public(path: &Path, text: &str) -> Result<(), Error> {
     // The collector reads files whose names end in `.prom`.
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let mut file = create_part_with(&part, MODE)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| {
-        // The umask does not apply.
-        file.set_permissions(Permissions::from_mode(MODE))?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    });
-    written.inspect_err(|_| {
-        // Best effort: the first error is reported.
-        let _ = fs::remove_file(&part);
-    })
+    let mut draft = Draft::create_as(path, ".", MODE)?;
+    draft.write(text.as_bytes()).map_err(|error| draft.cannot_write(error))?;
+    draft.publish()
 }
 
 /// Returns the label that tells the series of an inventory from those of others: its roots.

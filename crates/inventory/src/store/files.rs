@@ -10,13 +10,13 @@ use fathom_walk::Errno;
 use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 
 /// Permission bits of the files: an inventory may have the names of files that others cannot list.
-const PRIVATE: u32 = 0o600;
+pub(super) const PRIVATE: u32 = 0o600;
 
 /// Creates a new file that only its owner may read.
 ///
 /// # Errors
 /// If `path` exists, or the file cannot be created.
-pub fn create_private(path: &Path) -> io::Result<File> {
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)
 }
 
@@ -36,7 +36,7 @@ pub fn create_part(path: &Path) -> io::Result<File> {
 
 /// As [`create_part`]. A file that was left may have the permission bits `mode`, which its owner
 /// gives it before it has its final name.
-pub(crate) fn create_part_with(path: &Path, mode: u32) -> io::Result<File> {
+pub(super) fn create_part_with(path: &Path, mode: u32) -> io::Result<File> {
     for _ in 0..TRIES {
         let (file, is_new) = match create_private(path) {
             Ok(file) => (file, true),
@@ -100,7 +100,7 @@ pub(crate) fn replace_private(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As renameat2(2) with `RENAME_NOREPLACE`.
-pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // The kernel or the filesystem (NFS, for one) does not support the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_where_free(from, to),
@@ -130,7 +130,7 @@ fn rename_where_free(from: &Path, to: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// As fsync(2).
-pub fn sync_directory_of(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_directory(parent.unwrap_or(Path::new(".")))
 }

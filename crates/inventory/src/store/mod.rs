@@ -9,6 +9,7 @@ mod chunk;
 mod column;
 mod copied_group;
 mod dirs;
+mod draft;
 mod entries;
 mod error;
 mod files;
@@ -27,7 +28,7 @@ pub(crate) use column::{
 };
 pub(crate) use copied_group::{CopiedGroup, CopySource};
 pub(crate) use dirs::{DirRow, PATH_BYTES_MAX, stored_path};
-pub(crate) use files::{create_part_with, is_at, replace_private, sync_directory};
+pub(crate) use files::{is_at, rename_new, replace_private, sync_directory, sync_directory_of};
 pub(crate) use manifest::{IMPORTED_FROM, NAME as MANIFEST};
 pub(crate) use optional::OptionalErrors;
 pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
@@ -40,8 +41,9 @@ pub(crate) use small_tables::{ErrorRow, LinkRow};
 pub(crate) use text::to_text;
 
 pub use dirs::DirState;
+pub use draft::Draft;
 pub use error::{Error, Op};
-pub use files::{create_part, create_private, rename_new, sync_directory_of};
+pub use files::create_part;
 pub use manifest::{Completeness, Manifest, ManifestFile, ManifestRoot, ReuseSummary, VERSION};
 pub use optional::{OptionalColumns, OptionalValues, UnknownColumn};
 pub use read::{

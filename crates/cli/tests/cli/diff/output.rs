@@ -107,18 +107,21 @@ fn a_parquet_file_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn an_existing_file_is_not_replaced() {
+fn only_a_regular_file_is_replaced() {
     let tree = changed();
     shell(&tree, "echo mine >taken; ln -s nowhere dangling; ln -s taken link; mkfifo fifo");
     let before = listing(&tree);
-    for name in ["taken", "dangling", "link", "fifo", "/dev/null", "/dev/stdout", "s"] {
+    for name in ["dangling", "link", "fifo", "/dev/null", "/dev/stdout", "s"] {
         let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", name]);
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let expected = format!("fathom diff: cannot create '{name}': File exists\n");
+        let expected = format!("fathom diff: cannot create '{name}': it is there and is no regular file\n");
         assert_eq!((output.status.code(), stderr), (Some(2), expected));
     }
     assert_eq!(listing(&tree), before);
     assert_eq!(fs::read(tree.path().join("taken")).unwrap(), b"mine\n");
+    let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", "taken"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(fs::read(tree.path().join("taken")).unwrap().starts_with(b"PAR1"));
     let null = fs::metadata("/dev/null").unwrap();
     assert!(null.file_type().is_char_device());
 }

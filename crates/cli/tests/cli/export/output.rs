@@ -46,9 +46,10 @@ fn a_damaged_inventory_makes_no_file() {
 }
 
 #[test]
-fn an_output_file_is_complete_and_replaces_no_file() {
+fn an_output_file_is_complete_and_replaces_a_regular_file_only() {
     let tree = scanned(varied());
     for format in FORMATS {
+        tree.holding(format, "of yesterday");
         stdout_of(&tree, &["export", "--to", format, "-o", format, "i"]);
         assert!(
             fs::read(tree.at(format)).unwrap() == stdout_of(&tree, &["export", "--to", format, "i"]),
@@ -60,8 +61,8 @@ fn an_output_file_is_complete_and_replaces_no_file() {
     tree.holding("begun.part", "somebody's");
     fs::set_permissions(tree.at("begun.part"), fs::Permissions::from_mode(0o644)).unwrap();
     for (name, message) in [
-        ("csv", "cannot create 'csv': File exists"),
-        ("dangling", "cannot create 'dangling': File exists"),
+        ("i", "cannot create 'i': it is there and is no regular file"),
+        ("dangling", "cannot create 'dangling': it is there and is no regular file"),
         ("begun", "cannot create 'begun.part': File exists"),
         ("no/where", "cannot create 'no/where.part': No such file or directory"),
     ] {

@@ -188,7 +188,7 @@ fn the_file_is_replaced_and_everybody_may_read_it() {
     for name in ["m/fifo", "m/link", "m/directory"] {
         let before = fs::symlink_metadata(tree.at(name)).unwrap();
         let output = fathom(&tree, ["export", "--to", "prometheus", "-o", name, "i"]);
-        let why = format!("fathom export: cannot write '{name}': it is there and is no regular file\n");
+        let why = format!("fathom export: cannot create '{name}': it is there and is no regular file\n");
         assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(1), why));
         assert_eq!(fs::symlink_metadata(tree.at(name)).unwrap().ino(), before.ino());
     }

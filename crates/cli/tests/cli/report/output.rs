@@ -34,7 +34,7 @@ fn a_device_or_a_pipe_is_not_replaced() {
     for name in ["pipe", "null"] {
         let before = fs::symlink_metadata(tree.at(name)).unwrap().file_type();
         let output = fathom(&tree, ["report", "-o", name, "i"]);
-        let message = format!("fathom report: cannot create '{name}': File exists\n");
+        let message = format!("fathom report: cannot create '{name}': it is there and is no regular file\n");
         assert_eq!(
             (output.status.code(), String::from_utf8_lossy(&output.stderr)),
             (Some(1), message.into())
