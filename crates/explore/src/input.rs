@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::arrange::Arrangement;
-use crate::listing::{ListedRows, Listing, RowSums};
+use crate::listing::{ListedRows, Listing};
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress};
-use crate::source::{Place, Row, SourceError, SourceProgress, SumKey, SumRow};
+use crate::source::{Place, Row, RowSums, SourceError, SourceProgress, SumKey, SumRow};
 
 /// A key of the keyboard, or an action of the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +128,15 @@ pub enum Effect {
     View(Vec<u8>),
     /// Copies this text to the clipboard.
     Copy(Vec<u8>),
-    /// Writes a file that must not exist yet.
+    /// Writes a script to a file that must not exist yet.
     WriteScript {
+        /// The path.
+        path: Vec<u8>,
+        /// The contents.
+        text: Vec<u8>,
+    },
+    /// Writes rows to a file that must not exist yet.
+    WriteRows {
         /// The path.
         path: Vec<u8>,
         /// The contents.

@@ -9,6 +9,7 @@
 //! terminal, its modes and signals, or the environment.
 
 pub mod arrange;
+mod export;
 pub mod filter;
 pub mod input;
 pub mod listing;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fathom_io::FileType;
 
 use crate::arrange::Arrangement;
-use crate::source::{Amount, Place, PlacedRow, Row};
+use crate::source::{Amount, Place, PlacedRow, Row, RowState, RowSums};
 
 /// The number of rows of which a treemap shows the areas.
 pub const TILES_MAX: usize = 256;
@@ -32,22 +32,13 @@ pub struct ListedRows {
     sums: RowSums,
 }
 
-/// The sums of rows, which may have names of the same inodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RowSums {
-    /// The sums of all rows and of their directory, if they are known.
-    pub total: Option<Amount<u64>>,
-    /// Whether each name of an inode counts.
-    pub counts_names: bool,
-}
-
 /// Rows in their order.
 ///
 /// ```
 /// use fathom_explore::arrange::Arrangement;
-/// use fathom_explore::listing::{Listing, RowSums};
+/// use fathom_explore::listing::Listing;
 /// use fathom_explore::memory::file;
-/// use fathom_explore::source::Place;
+/// use fathom_explore::source::{Place, RowSums};
 ///
 /// let place = Place { root: 0, below: b"d".to_vec() };
 /// let rows = vec![file("small", 1, 0), file("large", 9, 0)];
@@ -62,6 +53,7 @@ pub struct Listing {
     order: Vec<u32>,
     tiles: Vec<(usize, u64)>,
     size_sum: u64,
+    gone: usize,
 }
 
 impl Listing {
@@ -81,20 +73,20 @@ impl Listing {
     #[must_use]
     pub fn of_files(files: Vec<PlacedRow>, arrangement: &Arrangement) -> Self {
         let (places, rows) = files.into_iter().map(|file| (file.place, file.row)).unzip();
-        let sums = RowSums { total: None, counts_names: true };
+        let sums = RowSums { counts_names: true, ..RowSums::default() };
         Self::new(rows, Places::Each(places), sums, arrangement)
     }
 
     fn new(rows: Vec<Row>, places: Places, sums: RowSums, arrangement: &Arrangement) -> Self {
-        let has_growth = rows.iter().any(|row| row.growth.is_some());
+        let has_growth = sums.growth.is_some() || rows.iter().any(|row| row.growth.is_some());
         Self::of_rows(Arc::new(ListedRows { rows, places, has_growth, sums }), arrangement)
     }
 
     /// Creates a list of the rows of another one.
     #[must_use]
     pub fn of_rows(all: Arc<ListedRows>, arrangement: &Arrangement) -> Self {
-        let mut listing =
-            Self { all, arrangement: arrangement.clone(), order: Vec::new(), tiles: Vec::new(), size_sum: 0 };
+        let (order, tiles) = (Vec::new(), Vec::new());
+        let mut listing = Self { all, arrangement: arrangement.clone(), order, tiles, size_sum: 0, gone: 0 };
         listing.compute();
         listing
     }
@@ -116,6 +108,16 @@ impl Listing {
         self.all.sums.total
     }
 
+    /// Returns the growth of the directory since the earlier inventory, if it is known.
+    pub(crate) fn growth(&self) -> Option<Amount<i64>> {
+        self.all.sums.growth
+    }
+
+    /// Returns the number of rows that are shown and [gone](RowState::Gone).
+    pub(crate) fn gone(&self) -> usize {
+        self.gone
+    }
+
     /// Changes the arrangement. Does nothing if the order stays the same.
     pub fn arrange(&mut self, arrangement: &Arrangement) {
         if !self.is_arranged(arrangement) {
@@ -128,6 +130,7 @@ impl Listing {
         self.order = self.arrangement.order(&self.all.rows);
         let size = |row: &u32| self.arrangement.size(&self.all.rows[*row as usize].amount);
         self.size_sum = self.sum();
+        self.gone = self.order.iter().filter(|row| is_gone(&self.all.rows[**row as usize])).count();
         let tile = |(position, row)| (position, size(row));
         let mut tiles: Vec<(usize, u64)> = self.order.iter().enumerate().map(tile).collect();
         let by_size = |(position, size): &(usize, u64)| (u64::MAX - size, *position);
@@ -144,7 +147,7 @@ impl Listing {
     /// Returns the size of the directory if all of its rows are shown, or else that of the rows:
     /// of files with the same inode once.
     fn sum(&self) -> u64 {
-        let RowSums { total, counts_names } = self.all.sums;
+        let RowSums { total, counts_names, .. } = self.all.sums;
         let total = total.map(|total| self.arrangement.size(&total));
         if let Some(total) = total.filter(|_| self.hidden() == 0) {
             return total;
@@ -288,7 +291,12 @@ pub(crate) fn is_linked(row: &Row) -> bool {
 
 /// Returns whether a row is a directory whose entries can be listed.
 pub(crate) fn can_enter(row: &Row) -> bool {
-    row.file_type == FileType::Directory
+    row.file_type == FileType::Directory && !is_gone(row)
+}
+
+/// Returns whether only the earlier inventory has the entry.
+pub(crate) fn is_gone(row: &Row) -> bool {
+    row.state == RowState::Gone
 }
 
 #[cfg(test)]
@@ -316,7 +324,7 @@ mod tests {
         let place = Place { root: 0, below: Vec::new() };
         let sum = |total, counts_names, shows_hidden| {
             let arrangement = Arrangement { shows_hidden, ..Arrangement::default() };
-            let sums = RowSums { total, counts_names };
+            let sums = RowSums { total, counts_names, growth: None };
             Listing::of_directory(place.clone(), rows.to_vec(), sums, &arrangement).size()
         };
         assert_eq!([sum(None, false, true), sum(None, true, true)], [25, 35]);

@@ -7,7 +7,7 @@ use fathom_io::{Errno, FileTime, FileType};
 use fathom_remove::Identity;
 
 use crate::source::{
-    Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
+    Amount, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress, SumKey, SumRow,
 };
 
 /// Returns a row of a regular file whose sizes are `bytes`.
@@ -163,12 +163,16 @@ impl Source for MemorySource {
         rows.ok_or(SourceError::Os("open directory", Errno::NOENT))
     }
 
-    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
-        let Place { root, below } = place?;
-        let root = self.roots.get(*root)?;
-        let (parent, name) = split(below);
-        let row = root.directories.get(parent)?.iter().find(|row| *row.name == *name);
-        Some(if below.is_empty() { root.row.amount } else { row?.amount })
+    fn row_sums(&mut self, place: Option<&Place>) -> RowSums {
+        let row = |Place { root, below }: &Place| {
+            let root = self.roots.get(*root)?;
+            let (parent, name) = split(below);
+            let row = root.directories.get(parent)?.iter().find(|row| *row.name == *name);
+            if below.is_empty() { Some(&root.row) } else { row }
+        };
+        let row = place.and_then(row);
+        let (total, growth) = (row.map(|row| row.amount), row.and_then(|row| row.growth));
+        RowSums { total, growth, counts_names: false }
     }
 
     fn progress(&self) -> SourceProgress {

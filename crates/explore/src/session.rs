@@ -12,7 +12,7 @@ use fathom_io::Clock;
 use fathom_io::threads::spawn;
 
 use crate::input::{Answer, Effect, Found, Query, QueryKind};
-use crate::listing::{Listing, RowSums};
+use crate::listing::Listing;
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalProgress, Remover};
 use crate::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress};
 
@@ -329,11 +329,11 @@ impl SourceThread {
             QueryKind::Roots => {
                 let rows = self.source.roots();
                 let local = (0..rows.len()).map(|root| self.source.local_root(root)).collect();
-                Found::Roots { rows, local, sums: self.sums(None) }
+                Found::Roots { rows, local, sums: self.source.row_sums(None) }
             }
             QueryKind::Directory(place) => {
                 let rows = self.source.list(place, cancelled)?;
-                let sums = self.sums(Some(place));
+                let sums = self.source.row_sums(Some(place));
                 Found::Listing(Listing::of_directory(place.clone(), rows, sums, arrangement))
             }
             QueryKind::Largest(place) => {
@@ -342,10 +342,6 @@ impl SourceThread {
             QueryKind::Known(rows) => Found::Listing(Listing::of_rows(rows.clone(), arrangement)),
             QueryKind::Sums(key) => Found::Sums(self.source.sums(*key, cancelled)?),
         })
-    }
-
-    fn sums(&mut self, place: Option<&Place>) -> RowSums {
-        RowSums { total: self.source.total(place), counts_names: self.source.counts_names() }
     }
 
     /// Returns the largest files below a directory, or of all roots.

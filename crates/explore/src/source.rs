@@ -28,6 +28,8 @@ pub enum RowState {
     Unreadable,
     /// Its entries are left out: another filesystem, or one of its own ancestors.
     Skipped,
+    /// The earlier inventory has it, and it is gone: it has no sizes, and its growth is negative.
+    Gone,
 }
 
 /// The size of a row, or its growth since an earlier inventory.
@@ -74,12 +76,24 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns whether the sizes are known: not of an entry that could not be examined, or has not
-    /// been yet.
+    /// Returns whether the sizes are known: not of an entry that could not be examined, has not been
+    /// yet, or is gone.
     #[must_use]
     pub fn has_meta(&self) -> bool {
         self.links > 0 || self.identity.dev != 0
     }
+}
+
+/// The sums of rows, which may have names of the same inodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowSums {
+    /// The sums of all rows and of their directory, as the row of the directory has them, if they
+    /// are known.
+    pub total: Option<Amount<u64>>,
+    /// The growth of the total since the earlier inventory, if that is known.
+    pub growth: Option<Amount<i64>>,
+    /// Whether each name of an inode counts.
+    pub counts_names: bool,
 }
 
 /// The progress of a source.
@@ -149,15 +163,9 @@ pub trait Source: Send {
     /// Why the directory cannot be listed.
     fn list(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Vec<Row>, SourceError>;
 
-    /// Returns the sums of a directory as its row has them, or those of all roots; `None` if they
-    /// are not known.
-    fn total(&mut self, _place: Option<&Place>) -> Option<Amount<u64>> {
-        None
-    }
-
-    /// Returns whether each name of an inode counts.
-    fn counts_names(&self) -> bool {
-        false
+    /// Returns the sums of a directory, or of all roots.
+    fn row_sums(&mut self, _place: Option<&Place>) -> RowSums {
+        RowSums::default()
     }
 
     /// Returns the progress.

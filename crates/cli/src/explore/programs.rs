@@ -77,13 +77,31 @@ fn wait(child: &Child, stop: &mut dyn FnMut()) -> io::Result<ExitStatus> {
     }
 }
 
-/// Writes a script, which must not exist yet. Returns a message.
-pub(crate) fn write_script(path: &[u8], text: &[u8], charset: Charset) -> Vec<u8> {
+/// A kind of file that the explorer writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewFile {
+    about: &'static str,
+    mode: u32,
+}
+
+impl NewFile {
+    pub(crate) const SCRIPT: Self = Self { about: "the script is in ", mode: 0o700 };
+    pub(crate) const ROWS: Self = Self { about: "the rows are in ", mode: 0o600 };
+}
+
+/// Writes a file, which must not exist yet. Returns a message.
+pub(crate) fn write_new(path: &[u8], text: &[u8], (kind, charset): (NewFile, Charset)) -> Vec<u8> {
     let name = quoteaf(path, charset);
     let mut options = File::options();
-    let created = options.write(true).create_new(true).mode(0o700).open(OsStr::from_bytes(path));
-    match created.and_then(|mut file| file.write_all(text)) {
-        Ok(()) => [b"the script is in ", &name[..]].concat(),
+    let created = options.write(true).create_new(true).mode(kind.mode).open(OsStr::from_bytes(path));
+    let written = created.and_then(|mut file| {
+        file.write_all(text).inspect_err(|_| {
+            // Best effort: the message has the first error.
+            let _ = std::fs::remove_file(OsStr::from_bytes(path));
+        })
+    });
+    match written {
+        Ok(()) => [kind.about.as_bytes(), &name[..]].concat(),
         Err(error) => [b"cannot write ", &name[..], b": ", &reason(&error)].concat(),
     }
 }
@@ -97,7 +115,8 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a b.sh");
-        let write = || write_script(path.as_os_str().as_bytes(), b"exit 0\n", Charset::Utf8);
+        let script = (NewFile::SCRIPT, Charset::Utf8);
+        let write = || write_new(path.as_os_str().as_bytes(), b"exit 0\n", script);
         assert!(write().starts_with(b"the script is in "));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(write().ends_with(b": File exists"));

@@ -15,7 +15,7 @@ use rustix::process::{Signal, getpgrp, getpid, getsid, kill_current_process_grou
 
 use super::inbox::{AnswerInbox, drain};
 use super::keyboard::read_keys;
-use super::programs;
+use super::programs::{self, NewFile};
 use super::signals::SessionSignals;
 use super::tty::{ExploreTerminal, has_panicked};
 use crate::shared::cmdline::exit::{INTERRUPTED, PANICKED};
@@ -140,7 +140,10 @@ impl Running {
                 Effect::View(path) => self.run_program(programs::pager(path))?,
                 Effect::Open(path) => self.run_program(programs::opener(path))?,
                 Effect::WriteScript { path, text } => {
-                    self.say(programs::write_script(&path, &text, self.charset));
+                    self.say(programs::write_new(&path, &text, (NewFile::SCRIPT, self.charset)));
+                }
+                Effect::WriteRows { path, text } => {
+                    self.say(programs::write_new(&path, &text, (NewFile::ROWS, self.charset)));
                 }
                 Effect::Suspend if self.can_stop() => {
                     self.terminal.leave()?;

@@ -34,7 +34,11 @@ const ABOUT: &str = "About the program";
 /// All options.
 pub(crate) const FLAGS: &[Flag<ExploreOption>] = &[
     long(ExploreOption::Since, "since", SHOWN, "a column with the growth since the inventory OLDER")
-        .required("OLDER", ValueKind::File),
+        .required("OLDER", ValueKind::File)
+        .more(
+            "Entries that only OLDER has are shown too, with the letter `-`, where the present inventory has all entries of the \
+             directory and was made with the same exclusions.",
+        ),
     long(ExploreOption::Remote, "remote", SHOWN, "the tree at PATH on another machine, which ssh reaches as HOST")
         .required("HOST:PATH", ValueKind::Text)
         .more("`fathom scan` scans it there, so fathom has to be installed there, and the inventory is kept here until the end."),
@@ -101,10 +105,11 @@ const KEYS: Note = Note {
          room are left out.",
         "`/` sets a filter, `f` finds a name or a path, `i` shows everything about an entry, `?` the keys.",
         "`r` reads a directory again, `p` pauses the walk, `b` runs a shell in the directory, `o` opens the entry, `v` shows \
-         its text in `$PAGER`, `y` copies its path to the clipboard of the terminal. `q` quits, and `Q` prints the path of \
+         its text in `$PAGER`, `y` copies its path to the clipboard of the terminal. `E` writes all rows of the view to a new \
+         file, as comma-separated values with sizes in bytes. `q` quits, and `Q` prints the path of \
          the directory then.",
         "The letter beside the size: `~` is being walked, `.` something below could not be read, `!` could not be read, `>` \
-         is left out, `H` has several names (hard links), `@` is neither a file nor a directory, `e` is an empty directory.",
+         is left out, `-` is gone since the older inventory, `H` has several names (hard links), `@` is neither a file nor a directory, `e` is an empty directory.",
         "A file with several names counts once in the size of each directory that has one of them, at any depth, as in ncdu; \
          each name is an entry.",
     ],

@@ -197,9 +197,9 @@ pub(crate) fn assert_sums(source: &mut dyn Source, tree: &TestTree) {
     for below in tree.dirs() {
         let expected = tree.sums_below(&below, false);
         assert_eq!(sums_of(source, &below), expected, "{below:?}");
-        assert_eq!(source.total(Some(&at(&below))), Some(expected), "{below:?}");
+        assert_eq!(source.row_sums(Some(&at(&below))).total, Some(expected), "{below:?}");
     }
-    assert_eq!(source.total(None), Some(tree.sums(false)));
+    assert_eq!(source.row_sums(None).total, Some(tree.sums(false)));
 }
 
 /// Returns the sums of a directory, from the row in its parent.

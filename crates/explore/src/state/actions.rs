@@ -4,7 +4,9 @@ use fathom_io::FileType;
 
 use super::overlay::{RemovalRun, RunStep};
 use super::{Overlay, Prompt, PromptKind, State};
+use crate::export;
 use crate::input::{Effect, Key};
+use crate::listing::is_gone;
 use crate::marks::Marks;
 use crate::remover::{Removal, RemovalKind};
 use crate::source::{Place, Row};
@@ -14,6 +16,7 @@ const READ_ONLY: &[u8] = b"not with --read-only";
 const NO_NAME: &[u8] = b"an entry has no valid name";
 const NO_ENTRY: &[u8] = b"there is no entry here";
 const NO_FILE: &[u8] = b"this is no regular file";
+const GONE: &[u8] = b"this entry is gone: only the older inventory has it";
 const BEHIND: &[u8] = b"the rows that were asked for are still being read";
 
 impl State {
@@ -34,6 +37,7 @@ impl State {
         }
         let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
         match (listing.place(self.cursor), listing.row(self.cursor)) {
+            (Some(_), Some(row)) if is_gone(row) => self.say(GONE),
             (Some(place), Some(row)) => {
                 self.marks.toggle(place, row);
                 self.move_cursor(Key::Down);
@@ -50,7 +54,8 @@ impl State {
         }
         let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
         for position in 0..listing.len() {
-            if let (Some(place), Some(row)) = (listing.place(position), listing.row(position)) {
+            let row = listing.row(position).filter(|row| !is_gone(row));
+            if let (Some(place), Some(row)) = (listing.place(position), row) {
                 change(&mut self.marks, place, row);
             }
         }
@@ -77,6 +82,10 @@ impl State {
         let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
         if targets.is_empty() {
             self.say(NO_ENTRY);
+            return None;
+        }
+        if targets.iter().any(|(_, row)| is_gone(row)) {
+            self.say(GONE);
             return None;
         }
         if !targets.iter().all(|(_, row)| is_name(&row.name)) {
@@ -133,6 +142,26 @@ impl State {
         self.effects.push(Effect::WriteScript { path: path.as_bytes().to_vec(), text });
     }
 
+    pub(super) fn ask_for_rows(&mut self) {
+        if self.settings.is_read_only {
+            self.say(READ_ONLY);
+        } else if !self.is_behind() {
+            let text = "rows.csv".to_owned();
+            self.overlay = Some(Overlay::Prompt(Prompt { kind: PromptKind::Rows, text }));
+        }
+    }
+
+    /// Writes all rows of the view, also those that do not fit on the screen.
+    pub(super) fn write_rows(&mut self, path: &str) {
+        let context = &self.settings.context;
+        let text = match (self.view.sums(), &self.listing) {
+            (Some(_), _) => export::sums(&self.sums),
+            (None, Some(rows)) => export::rows(rows, &self.arrangement, context, &|place| self.path(place)),
+            (None, None) => return self.say(NO_ENTRY),
+        };
+        self.effects.push(Effect::WriteRows { path: path.as_bytes().to_vec(), text });
+    }
+
     /// Returns the place under the cursor.
     fn current_target(&self) -> Option<Place> {
         self.rows()?.target(self.cursor)
@@ -154,6 +183,9 @@ impl State {
             return self.say(READ_ONLY);
         }
         let Some(target) = target else { return self.say(NO_ENTRY) };
+        if self.current().is_some_and(is_gone) && Some(&target) == self.current_target().as_ref() {
+            return self.say(GONE);
+        }
         match self.local_path(&target) {
             Some(path) => self.effects.push(effect(path)),
             None => self.say(REMOTE),

@@ -27,12 +27,12 @@ pub const KEYS: &[(&str, &str)] = &[
     ("* + -", "invert the marks; mark all that is shown; none"),
     ("Tab", "the list of the marked entries"),
     ("d D", "delete; move to the trash: the marked entries, or this one"),
-    ("W", "write a script that removes the marked entries"),
+    ("W E", "write a script that removes the marked entries; rows as CSV"),
     ("y", "copy the path to the clipboard"),
     ("o v b", "open the entry; show its text; a shell in this directory"),
     ("r p", "read the directory again; pause the walk"),
     ("? q Q", "this help; quit; quit and print this directory"),
-    ("~ . ! > H @ e", "walking, gaps, unread, left out, hard link, special, empty"),
+    ("~.!>-H@e", "walking, gap, unread, left out, gone, links, special, empty"),
 ];
 
 impl State {
@@ -98,6 +98,7 @@ impl State {
             'd' => self.remove(RemovalKind::Delete),
             'D' => self.remove(RemovalKind::Trash),
             'W' => self.ask_for_script(),
+            'E' => self.ask_for_rows(),
             'y' => self.copy(),
             'o' => self.open(),
             'v' => self.view_file(),

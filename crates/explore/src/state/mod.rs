@@ -13,9 +13,9 @@ use fathom_text::time::TimeStyle;
 use crate::arrange::Arrangement;
 use crate::filter::FilterContext;
 use crate::input::{Effect, Event, Query, QueryKind};
-use crate::listing::{Listing, RowSums};
+use crate::listing::Listing;
 use crate::marks::Marks;
-use crate::source::{Place, Row, SourceProgress, SumKey, SumRow};
+use crate::source::{Place, Row, RowSums, SourceProgress, SumKey, SumRow};
 
 pub use self::keys::KEYS;
 pub use self::overlay::{Confirmation, Overlay, RemovalRun};

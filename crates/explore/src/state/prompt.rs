@@ -25,6 +25,8 @@ pub enum PromptKind {
         /// The entries that it removes.
         targets: Vec<(Place, Row)>,
     },
+    /// The name of a file for the rows that are shown.
+    Rows,
 }
 
 /// A line that is being typed.
@@ -62,6 +64,10 @@ impl State {
             PromptKind::Find { .. } => Ok(()),
             PromptKind::Script { targets } => {
                 self.write_script(&prompt.text, targets);
+                Ok(())
+            }
+            PromptKind::Rows => {
+                self.write_rows(&prompt.text);
                 Ok(())
             }
         };

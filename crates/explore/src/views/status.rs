@@ -58,6 +58,7 @@ fn prompt_title(prompt: &Prompt) -> &'static str {
         PromptKind::Filter => "filter: ",
         PromptKind::Find { .. } => "find: ",
         PromptKind::Script { .. } => "write the script to: ",
+        PromptKind::Rows => "write the rows to: ",
     }
 }
 
@@ -81,7 +82,14 @@ fn facts(state: &State) -> String {
     }
     if let Some(listing) = state.rows() {
         let sum = text::size(listing.size(), state.settings.units);
-        facts.push(format!("{sum} in {} items", listing.len()));
+        facts.push(format!("{sum} in {} items", listing.len() - listing.gone()));
+        if let Some(growth) = listing.growth() {
+            let grown = state.arrangement.size(&growth);
+            facts.push(format!("growth {}", text::growth(grown, state.settings.units)));
+        }
+        if listing.gone() > 0 {
+            facts.push(format!("{} gone", listing.gone()));
+        }
         if listing.hidden() > 0 {
             facts.push(format!("{} not shown", listing.hidden()));
         }

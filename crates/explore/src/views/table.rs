@@ -6,7 +6,7 @@ use ratatui::style::{Color, Style};
 
 use super::canvas::{BOLD, Canvas, REVERSED};
 use super::{status, text};
-use crate::listing::{Listing, is_linked};
+use crate::listing::{Listing, is_gone, is_linked};
 use crate::source::{Place, Row, RowState};
 use crate::state::State;
 
@@ -134,12 +134,15 @@ fn draw(
     let color = if row.state == RowState::Complete { Color::Reset } else { Color::Red };
     canvas.put(1, y, 1, flag(row), canvas.color(color));
     let size = state.arrangement.size(&row.amount);
-    canvas.put_right(2, y, 7, &text::size(size, state.settings.units), plain);
+    if !is_gone(row) {
+        canvas.put_right(2, y, 7, &text::size(size, state.settings.units), plain);
+    }
     let mut x = FIXED_CELLS;
     for column in columns {
         let cells = column.cells(line.width);
         let room = cells - 1;
         match column {
+            TableColumn::Share if is_gone(row) => {}
             TableColumn::Share => share(size, listing.size(), canvas, (x, y), room),
             TableColumn::Growth => growth(state, row, canvas, (x, y), room),
             TableColumn::Count => canvas.put_right(x, y, room, &entries(row), plain),
@@ -190,7 +193,8 @@ fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16),
 
 /// Returns the number of entries below a directory.
 fn entries(row: &Row) -> String {
-    if row.file_type == FileType::Directory { text::count(row.amount.entries) } else { String::new() }
+    let is_counted = row.file_type == FileType::Directory && !is_gone(row);
+    if is_counted { text::count(row.amount.entries) } else { String::new() }
 }
 
 /// Returns the newest time; no text if it is unknown.
@@ -240,6 +244,7 @@ fn flag(row: &Row) -> &'static str {
         RowState::Partial => ".",
         RowState::Unreadable => "!",
         RowState::Skipped => ">",
+        RowState::Gone => "-",
     }
 }
 
@@ -251,6 +256,7 @@ pub(super) fn state_words(state: RowState) -> &'static str {
         RowState::Partial => "partial: something below could not be read (.)",
         RowState::Unreadable => "could not be read (!)",
         RowState::Skipped => "left out: another filesystem or a loop (>)",
+        RowState::Gone => "gone: only the older inventory has it (-)",
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind};
-use fathom_explore::listing::{Listing, RowSums};
+use fathom_explore::listing::Listing;
 use fathom_explore::memory::{MemorySource, directory, file};
 use fathom_explore::remover::{
     Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, Remover,
 };
-use fathom_explore::source::{RowState, Source};
+use fathom_explore::source::{RowState, RowSums, Source};
 use fathom_explore::state::{Settings, State};
 use fathom_explore::views::render;
 use ratatui::buffer::Buffer;
@@ -89,7 +89,7 @@ pub(crate) fn find(source: &mut MemorySource, query: &Query) -> Answer {
         QueryKind::Directory(place) => {
             let rows = source.list(place, &never);
             rows.map(|rows| {
-                let sums = RowSums { total: source.total(Some(place)), counts_names: false };
+                let sums = source.row_sums(Some(place));
                 Found::Listing(Listing::of_directory(place.clone(), rows, sums, &query.arrangement))
             })
         }

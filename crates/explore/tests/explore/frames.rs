@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use fathom_explore::input::{Answer, Event, Key};
-use fathom_explore::memory::{MemorySource, file};
-use fathom_explore::source::{Amount, Source, SourceProgress};
+use fathom_explore::memory::{MemorySource, directory, file};
+use fathom_explore::source::{Amount, Row, RowState, Source, SourceProgress};
 use fathom_explore::state::{Settings, State};
 use fathom_explore::views::render;
 use fathom_text::quote::Charset;
@@ -73,10 +73,18 @@ fn growth_and_progress_look_as_they_did() {
     let mut grown = file("grown", 5 << 20, 0);
     grown.growth = Some(Amount { apparent: 1 << 20, allocated: 1 << 20, entries: 0 });
     source.add(0, b"", grown);
+    let lost = Some(Amount { apparent: -(7 << 20), allocated: -(7 << 20), entries: -1 });
+    let state = RowState::Gone;
+    source.add(0, b"", Row { growth: lost, state, links: 0, ..file("gone", 0, 0) });
+    let doubled = Some(Amount { apparent: 3 << 20, allocated: 3 << 20, entries: 2 });
+    source.add(0, b"", Row { growth: doubled, ..directory("doubled", 6 << 20, 0) });
+    source.add(0, b"doubled", file("new", 3 << 20, 0));
     let mut it = Driver::new(source, Settings::default());
     let progress = SourceProgress { finished: false, failures: 3, version: 1, ..it.source.progress() };
     it.send(Event::Answer(Answer::Progress(progress)));
     compare("growth", &mut it);
+    it.keys("fdoubled\nl");
+    assert!(it.screen(80, 24).contains(" 1 items, growth +3.0M, "), "{}", it.screen(80, 24));
 }
 
 #[test]

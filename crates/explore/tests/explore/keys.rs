@@ -1,9 +1,11 @@
 //! Each key, and what must not change by it.
 
 use fathom_explore::input::{Answer, Effect, Event, Key, QueryKind};
-use fathom_explore::memory::{MemorySource, file};
-use fathom_explore::source::{Source, SourceError, SourceProgress};
+use fathom_explore::memory::{MemorySource, directory, file};
+use fathom_explore::source::{Amount, Row, RowState, Source, SourceError, SourceProgress};
 use fathom_explore::state::{Overlay, Settings, State, View};
+
+use fathom_remove::Identity;
 
 use crate::driver::{Driver, explorer, find, sample};
 
@@ -272,6 +274,51 @@ fn a_script_removes_the_marked_entries() {
 }
 
 #[test]
+fn what_is_gone_is_shown_and_nothing_is_done_with_it() {
+    let mut source = MemorySource::default();
+    let root = source.root("/data", Some(b"/data"));
+    let growth = Some(Amount { apparent: -50, allocated: -4096, entries: -1 });
+    let gone = Row {
+        state: RowState::Gone,
+        links: 0,
+        identity: Identity { dev: 0, ino: 0 },
+        ..directory("gone", 0, 0)
+    };
+    source.add(root, b"", Row { growth, ..gone });
+    source.add(root, b"", file("here", 7, 0));
+    let mut it = Driver::new(source, Settings::default());
+    it.keys("fgone\n");
+    for key in [" ", "o", "d", "D", "W"] {
+        it.keys(key);
+        assert_eq!(it.message(), "this entry is gone: only the older inventory has it", "{key}");
+    }
+    it.keys("l+");
+    assert_eq!((it.current(), it.state.marks().len()), ("gone".to_owned(), 1));
+    assert!(it.outside.is_empty() && it.state.overlay().is_none());
+}
+
+#[test]
+fn the_rows_that_are_shown_are_written_in_their_order() {
+    let mut source = MemorySource::default();
+    let root = source.root("/data", Some(b"/data"));
+    source.add(root, b"", Row { uid: None, newest_mtime_s: None, ..file("a,\"b\".log", 5000, 0) });
+    source.add(root, b"", file("-1.log", 7, 1_700_000_000));
+    source.add(root, b"", file("other", 1, 0));
+    let mut it = Driver::new(source, Settings::default());
+    it.keys("/*.log\nnE\n");
+    let [Effect::WriteRows { path, text }] = &it.outside[..] else { panic!("{:?}", it.outside) };
+    assert_eq!(path, b"rows.csv");
+    let lines: Vec<_> = std::str::from_utf8(text).unwrap().lines().collect();
+    assert_eq!(lines[0], "path,path_bytes,type,disk,apparent,entries,newest,owner,growth,state");
+    assert_eq!(lines[1], "/data/-1.log,,regular,7,7,,2023-11-14T22:13:20Z,0,,complete");
+    assert_eq!(lines[2], "\"/data/a,\"\"b\"\".log\",,regular,5000,5000,,,,,complete");
+    assert_eq!(lines.len(), 3);
+    it.keys("3E\n");
+    let Some(Effect::WriteRows { text, .. }) = it.outside.get(1) else { panic!("{:?}", it.outside) };
+    assert!(text.starts_with(b"key,key_bytes,disk,apparent,files\r\nlog,,5007,5007,2\r\n"), "{text:?}");
+}
+
+#[test]
 fn a_tree_of_another_machine_can_be_looked_at_only() {
     let mut source = MemorySource::default();
     let root = source.root("nas:/srv", None);
@@ -289,7 +336,7 @@ fn a_tree_of_another_machine_can_be_looked_at_only() {
 #[test]
 fn nothing_is_changed_with_read_only() {
     let mut it = Driver::new(sample(), Settings { is_read_only: true, ..Settings::default() });
-    for key in ["b", "o", "d", "D", "W"] {
+    for key in ["b", "o", "d", "D", "W", "E"] {
         it.keys(key);
         assert_eq!(it.message(), "not with --read-only", "{key}");
     }

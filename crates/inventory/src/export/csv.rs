@@ -74,7 +74,7 @@ impl CsvFormat {
         if self.optional_columns.xattrs {
             out.push(b',');
             let xattrs = optional_values.and_then(|optional_values| optional_values.xattrs.as_deref());
-            write_field(xattrs.unwrap_or_default(), self.guards_formulas, out);
+            write_csv_field(xattrs.unwrap_or_default(), self.guards_formulas, out);
         }
         if self.optional_columns.acl {
             boolean(optional_values.and_then(|optional_values| optional_values.acl), out);
@@ -103,7 +103,7 @@ impl super::EntryFormat for CsvFormat {
     fn entry(&mut self, item: &ReplayEntry<'_>, out: &mut Vec<u8>) {
         self.path.clear();
         item.entry.write_path(&mut self.path);
-        write_text(&self.path, self.guards_formulas, out);
+        write_csv_text(&self.path, self.guards_formulas, out);
         out.extend_from_slice(&[b',', type_letter(item.entry.file_type())]);
         match item.entry.meta {
             Some(meta) => self.meta(meta, out),
@@ -112,7 +112,7 @@ impl super::EntryFormat for CsvFormat {
         self.optional_values(item.optional_values, out);
         out.push(b',');
         match item.link {
-            Some(link) => write_text(link, self.guards_formulas, out),
+            Some(link) => write_csv_text(link, self.guards_formulas, out),
             None => out.push(b','),
         }
         out.push(b',');
@@ -131,16 +131,26 @@ fn number(value: u64, out: &mut Vec<u8>) {
     write_decimal(value, out);
 }
 
-/// Appends two columns: the text, and its bytes if it is not UTF-8.
-fn write_text(bytes: &[u8], guards_formulas: bool, out: &mut Vec<u8>) {
-    write_field(&String::from_utf8_lossy(bytes), guards_formulas, out);
+/// Appends two columns: the text, and its bytes in hexadecimal if it is not UTF-8. With
+/// `guards_formulas`, an apostrophe is before what a spreadsheet would evaluate.
+pub fn write_csv_text(bytes: &[u8], guards_formulas: bool, out: &mut Vec<u8>) {
+    write_csv_field(&String::from_utf8_lossy(bytes), guards_formulas, out);
     out.push(b',');
     if std::str::from_utf8(bytes).is_err() {
         write_hex(bytes, out);
     }
 }
 
-fn write_field(text: &str, guards_formulas: bool, out: &mut Vec<u8>) {
+/// Appends a field, quoted if it has to be (RFC 4180, section 2).
+///
+/// ```
+/// use fathom_inventory::export::write_csv_field;
+///
+/// let mut line = Vec::new();
+/// write_csv_field("1,5\" of \"rain\"", false, &mut line);
+/// assert_eq!(line, b"\"1,5\"\" of \"\"rain\"\"\"");
+/// ```
+pub fn write_csv_field(text: &str, guards_formulas: bool, out: &mut Vec<u8>) {
     let guard = if guards_formulas && text.starts_with(FORMULA) { "'" } else { "" };
     if text.contains([',', '"', '\r', '\n']) {
         out.push(b'"');
@@ -171,7 +181,7 @@ mod tests {
     fn fields_with_separators_are_quoted() {
         let written = |path: &[u8]| {
             let mut out = Vec::new();
-            write_text(path, false, &mut out);
+            write_csv_text(path, false, &mut out);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(written(b"a b'\\\t"), "a b'\\\t,");
@@ -183,7 +193,7 @@ mod tests {
     fn an_apostrophe_guards_formulas_of_spreadsheets() {
         let written = |path: &str| {
             let mut out = Vec::new();
-            write_text(path.as_bytes(), true, &mut out);
+            write_csv_text(path.as_bytes(), true, &mut out);
             String::from_utf8(out).unwrap()
         };
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\u{ff1d}1"] {

@@ -18,6 +18,7 @@ use std::io;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
+pub use csv::{write_csv_field, write_csv_text};
 pub(crate) use ncdu::WRAPPER_NAME as NCDU_WRAPPER_NAME;
 pub use prometheus::{PrometheusOptions, prometheus, replace_public};
 

@@ -6,7 +6,7 @@ use std::ffi::CString;
 
 use super::store::{Snapshot, SnapshotState, is_resumable};
 use crate::scan::{EXCLUSION_OPTIONS, Lock, Scan, UnfinishedScan, has_journal, host};
-use crate::store::Manifest;
+use crate::store::{IMPORTED_FROM, Manifest};
 
 /// The options of a scan that decide which entries an inventory has.
 const SCOPE_OPTIONS: [&str; 4] =
@@ -140,6 +140,14 @@ pub fn abandoned<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Vec<&'a Snapshot
 #[must_use]
 pub fn have_same_trees(one: &Manifest, other: &Manifest) -> bool {
     TreesKey::of(one) == TreesKey::of(other)
+}
+
+/// Returns whether two inventories were made with the same options that decide which entries of
+/// their trees they have, by scans or from the output of the same program.
+#[must_use]
+pub fn have_same_scope(one: &Manifest, other: &Manifest) -> bool {
+    let mut options = SCOPE_OPTIONS.iter().chain([&IMPORTED_FROM]);
+    options.all(|option| one.options.get(*option) == other.options.get(*option))
 }
 
 /// The identity of the trees of an inventory: the machine, the paths of the roots, and the options

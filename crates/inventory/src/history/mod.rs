@@ -19,7 +19,8 @@ mod tests;
 
 pub use crate::scan::absolute;
 pub use choose::{
-    AHEAD_SEC, Baseline, abandoned, baseline, earlier, have_same_trees, is_later, newest, unfinished,
+    AHEAD_SEC, Baseline, abandoned, baseline, earlier, have_same_scope, have_same_trees, is_later, newest,
+    unfinished,
 };
 pub use group_growth::{GroupGrowth, GroupGrowthReport, group_growth};
 pub use prune::{PrunePlan, Replaced, check_removal, plan, remove, remove_leftovers};

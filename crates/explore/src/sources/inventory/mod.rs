@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_inventory::Owners;
+use fathom_inventory::history::have_same_scope;
 use fathom_inventory::scan::host;
 use fathom_inventory::store::{
     BrowseKey, BrowsedDir, BrowsedEntry, Browser, DirState, Error, Inventory, Table, TableRows,
@@ -30,7 +31,7 @@ use super::largest::LargestFiles;
 use super::summary::{FileSummary, SummedFile};
 use super::{ctime_of, identity_of, joined, mtime_of, sizes_of, uid_of};
 use crate::source::{
-    Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
+    Amount, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress, SumKey, SumRow,
 };
 
 /// Most files of a list of the largest ones.
@@ -178,6 +179,24 @@ impl InventorySource {
         }
         self.removed.add(here, amount);
         Ok(())
+    }
+
+    /// Returns the sums of a directory, which was listed before, or of all roots, if they are known.
+    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
+        let browser = &mut self.tree.browser;
+        let Some(place) = place else {
+            let count = browser.inventory().manifest().roots.len();
+            // Roots that are files have no sums.
+            let total = browser.total().ok().filter(|_| self.tree.roots.len() == count)?;
+            let mut amount = amount_of(&total);
+            let tops = (0..count).map(|root| Place { root, below: Vec::new() });
+            tops.for_each(|top| amount.subtract(&self.removed.below(&top)));
+            return Some(amount);
+        };
+        let key = self.tree.find(place, &AtomicBool::new(false)).ok()??;
+        let mut amount = dir_row(&self.tree.browser.dir(key).ok()?).amount;
+        amount.subtract(&self.removed.below(place));
+        Some(amount)
     }
 
     /// Returns the span of a directory.
@@ -376,28 +395,21 @@ impl Source for InventorySource {
         })?;
         self.tree.places.extend(places);
         self.removed.apply(place, &mut rows);
+        let is_whole = self.tree.browser.dir(key).map_err(damaged)?.state == DirState::Complete;
         if let (Some(path), Some(older)) = (self.root_path(place.root), &mut self.older) {
-            older.set_growth(&path, &place.below, &mut rows, cancelled)?;
+            let manifest = self.tree.browser.inventory().manifest();
+            let are_all = is_whole && have_same_scope(older.manifest(), manifest);
+            older.set_growth((&path, &place.below), &mut rows, are_all, cancelled)?;
         }
         Ok(rows)
     }
 
-    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
-        let browser = &mut self.tree.browser;
-        let Some(place) = place else {
-            let count = browser.inventory().manifest().roots.len();
-            // Roots that are files have no sums.
-            let total = browser.total().ok().filter(|_| self.tree.roots.len() == count)?;
-            let mut amount = amount_of(&total);
-            let tops = (0..count).map(|root| Place { root, below: Vec::new() });
-            tops.for_each(|top| amount.subtract(&self.removed.below(&top)));
-            return Some(amount);
-        };
-        // It was listed before this, so its key is known.
-        let key = self.tree.find(place, &AtomicBool::new(false)).ok()??;
-        let mut amount = dir_row(&self.tree.browser.dir(key).ok()?).amount;
-        amount.subtract(&self.removed.below(place));
-        Some(amount)
+    fn row_sums(&mut self, place: Option<&Place>) -> RowSums {
+        let total = self.total(place);
+        let manifest = self.tree.browser.inventory().manifest();
+        let roots: Vec<_> = manifest.roots.iter().map(|root| root.bytes()).collect();
+        let growth = self.older.as_mut().and_then(|older| older.growth(&roots, place, &total?));
+        RowSums { total, growth, counts_names: false }
     }
 
     fn progress(&self) -> SourceProgress {

@@ -1,13 +1,16 @@
-//! An older inventory, from which rows get their growth.
+//! An older inventory, from which rows get their growth, and the rows of what is gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::{InventoryTree, dir_row, row};
-use crate::source::{Place, Row, RowState, SourceError};
+use fathom_inventory::store::Manifest;
+use fathom_remove::Identity;
+
+use super::{InventoryTree, amount_of, dir_row, row};
+use crate::source::{Amount, Place, Row, RowState, SourceError};
 
 /// An older inventory of the same trees.
 #[derive(Debug)]
@@ -31,13 +34,19 @@ impl OlderInventory {
         set(row, old.map(dir_row).as_ref());
     }
 
+    /// Returns the manifest.
+    pub(crate) fn manifest(&self) -> &Manifest {
+        self.0.browser.inventory().manifest()
+    }
+
     /// Sets the growth of the rows of the directory `below` the root at `path`. Rows that the older
-    /// inventory lacks have none.
+    /// inventory lacks have none. Where the rows `are_all` entries, those that only the older
+    /// inventory has are added.
     pub(crate) fn set_growth(
         &mut self,
-        path: &[u8],
-        below: &[u8],
-        rows: &mut [Row],
+        (path, below): (&[u8], &[u8]),
+        rows: &mut Vec<Row>,
+        are_all: bool,
         cancelled: &AtomicBool,
     ) -> Result<(), SourceError> {
         let Some(root) = self.root(path) else { return Ok(()) };
@@ -48,9 +57,44 @@ impl OlderInventory {
             let row = row(entry);
             old.insert(row.name.clone(), row);
         })?;
-        rows.iter_mut().for_each(|row| set(row, old.get(&row.name)));
+        rows.iter_mut().for_each(|row| set(row, old.remove(&row.name).as_ref()));
+        if are_all {
+            rows.extend(old.into_values().map(gone));
+        }
         Ok(())
     }
+
+    /// Returns the growth to `total` of a directory, or of all `roots`.
+    pub(crate) fn growth(
+        &mut self,
+        roots: &[Vec<u8>],
+        place: Option<&Place>,
+        total: &Amount<u64>,
+    ) -> Option<Amount<i64>> {
+        let old = match place {
+            Some(place) => {
+                let here = Place { root: self.root(roots.get(place.root)?)?, below: place.below.clone() };
+                // The rows of the directory were asked for before this.
+                let key = self.0.find(&here, &AtomicBool::new(false)).ok()??;
+                dir_row(&self.0.browser.dir(key).ok()?).amount
+            }
+            None => {
+                let found: HashSet<_> = roots.iter().filter_map(|path| self.root(path)).collect();
+                let count = self.manifest().roots.len();
+                // Of other roots, the growth would be that of what was asked for.
+                let are_same = found.len() == count && roots.len() == count && self.0.roots.len() == count;
+                are_same.then(|| self.0.browser.total().ok().map(|total| amount_of(&total)))??
+            }
+        };
+        Some(total.since(&old))
+    }
+}
+
+/// Returns the row of an entry that only the older inventory has.
+fn gone(old: Row) -> Row {
+    let growth = Some(Amount::default().since(&old.amount));
+    let identity = Identity { dev: 0, ino: 0 };
+    Row { amount: Amount::default(), links: 0, ctime: None, state: RowState::Gone, identity, growth, ..old }
 }
 
 /// Sets the growth since `old`. The sums of a directory that is being walked say nothing about it.

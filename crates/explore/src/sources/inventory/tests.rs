@@ -122,6 +122,61 @@ fn sums_are_those_of_the_usage_of_directories() {
     }
 }
 
+/// Asserts that the growth of each directory is that of its rows: of what is new by its size, of
+/// what is gone by the size that it had. Returns the number of rows that are gone.
+fn assert_growth_of_rows(source: &mut dyn Source, tree: &TestTree) -> usize {
+    let mut gone = 0;
+    for below in tree.dirs() {
+        let rows = listed(source, &below);
+        let Some(growth) = source.row_sums(Some(&at(&below))).growth else {
+            assert!(rows.iter().all(|row| row.growth.is_none()), "{below:?}");
+            continue;
+        };
+        let grown = rows.iter().map(|row| match (row.growth, row.state) {
+            (Some(growth), RowState::Gone) => (growth.apparent, growth.entries - 1),
+            (Some(growth), _) => (growth.apparent, growth.entries),
+            (None, _) => (row.amount.apparent.cast_signed(), row.amount.entries.cast_signed() + 1),
+        });
+        let sum = grown.fold((0, 0), |sum, (apparent, entries)| (sum.0 + apparent, sum.1 + entries));
+        assert_eq!((growth.apparent, growth.entries), sum, "{below:?}");
+        gone += rows.iter().filter(|row| row.state == RowState::Gone).count();
+    }
+    gone
+}
+
+#[test]
+fn rows_of_what_is_gone_explain_the_growth_of_their_directory() {
+    for seed in fathom_cases::seeds(8) {
+        let tree = TestTree::without_links(seed);
+        fs::create_dir(tree.root().join("emptied")).unwrap();
+        fs::write(tree.root().join("emptied/file"), [1; 700]).unwrap();
+        let old = scanned(&tree, "older.inv", Scan::default());
+        fs::remove_file(tree.root().join("emptied/file")).unwrap();
+        let first = tree.dirs().into_iter().find(|below| !below.is_empty() && below != b"emptied");
+        let removed = first.is_some_and(|below| fs::remove_dir_all(tree.path(&below)).is_ok());
+        fs::write(tree.root().join("added"), [1; 10]).unwrap();
+        let new = scanned(&tree, "new.inv", Scan::default());
+        let mut source = InventorySource::open(&new, Some(&old)).unwrap();
+        assert_eq!(assert_growth_of_rows(&mut source, &tree), 1 + usize::from(removed), "seed {seed}");
+        let rows = listed(&mut source, b"emptied");
+        assert_eq!((rows.len(), &rows[0].name[..], rows[0].has_meta()), (1, &b"file"[..], false));
+        assert_eq!(rows[0].growth.unwrap().apparent, -700);
+        let [one, all] = [Some(&top()), None].map(|place| source.row_sums(place).growth);
+        assert!(one.is_some() && one == all);
+
+        let options = LiveOptions { since: Some(old.clone()), ..LiveOptions::default() };
+        let mut live = LiveSource::start(vec![tree.c_root()], options).unwrap();
+        live.wait();
+        assert_eq!(assert_growth_of_rows(&mut live, &tree), 1 + usize::from(removed), "seed {seed}");
+
+        // What another selection lacks may be there.
+        let fewer = Scan { options: [("exclude".to_owned(), "file".to_owned())].into(), ..Scan::default() };
+        let fewer = scanned(&tree, "fewer.inv", fewer);
+        let mut source = InventorySource::open(&fewer, Some(&old)).unwrap();
+        assert!(listed(&mut source, b"emptied").is_empty());
+    }
+}
+
 #[test]
 fn growth_is_that_of_the_diff() {
     for seed in fathom_cases::seeds(8) {
@@ -310,9 +365,9 @@ fn removed_entries_leave_the_sums_of_all_files() {
                 let (found, expected) = (sums_of(&mut source, &below), tree.sums_below(&below, false));
                 let facts = |sums: Amount<u64>| (sums.apparent, sums.entries);
                 assert_eq!(facts(found), facts(expected), "seed {seed}: {below:?}");
-                assert_eq!(source.total(Some(&at(&below))), Some(found), "seed {seed}: {below:?}");
+                assert_eq!(source.row_sums(Some(&at(&below))).total, Some(found), "seed {seed}: {below:?}");
             }
-            assert_eq!(source.total(None), Some(sums_of(&mut source, b"")), "seed {seed}");
+            assert_eq!(source.row_sums(None).total, Some(sums_of(&mut source, b"")), "seed {seed}");
         }
     }
 }

@@ -28,7 +28,7 @@ use self::walk::{LiveVisitor, RunWalk, SharedTree, WalkControl, WalkRoots, file_
 use super::inventory::older::OlderInventory;
 use super::joined;
 use crate::source::{
-    Amount, Place, PlacedRow, Row, RowState, Source, SourceError, SourceProgress, SumKey, SumRow,
+    Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress, SumKey, SumRow,
 };
 
 /// The stack of the thread that starts a walk and helps it.
@@ -403,21 +403,29 @@ impl Source for LiveSource {
         list::list((root, &place.below), self.options.follow_roots, &select, cancelled, &mut with)?;
         self.complete(place, &mut rows);
         if let Some(older) = &mut self.older {
-            older.set_growth(root.to_bytes(), &place.below, &mut rows, cancelled)?;
+            // A pattern that leaves names out may be another one than that of the older inventory.
+            let are_all = self.options.names.is_none();
+            older.set_growth((root.to_bytes(), &place.below), &mut rows, are_all, cancelled)?;
         }
         Ok(rows)
     }
 
-    fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
+    fn row_sums(&mut self, place: Option<&Place>) -> RowSums {
         let tree = self.shared.tree();
-        match place {
-            Some(place) => tree.find(place).filter(|dir| tree.is_read(*dir)).map(|dir| tree.row(dir).amount),
+        let dir = place.and_then(|place| tree.find(place));
+        let total = match place {
+            Some(_) => dir.filter(|dir| tree.is_read(*dir)).map(|dir| tree.row(dir).amount),
             None => Some(tree.total()),
-        }
-    }
-
-    fn counts_names(&self) -> bool {
-        self.options.count_links
+        };
+        let is_walked = match dir {
+            Some(dir) => tree.row(dir).state != RowState::Walking,
+            None => tree.progress().finished,
+        };
+        drop(tree);
+        let roots: Vec<_> = self.roots.iter().map(|root| root.to_bytes().to_vec()).collect();
+        let older = self.older.as_mut().filter(|_| is_walked);
+        let growth = older.and_then(|older| older.growth(&roots, place, &total?));
+        RowSums { total, growth, counts_names: self.options.count_links }
     }
 
     fn progress(&self) -> SourceProgress {
