@@ -32,7 +32,7 @@ impl LongPaths {
         while next < ends.len() {
             let from = base.as_ref().map_or(CWD, |base| base.as_fd());
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            match openat(from, &piece(next), flags, Mode::empty()) {
+            match openat(from, piece(next), flags, Mode::empty()) {
                 Ok(fd) => base = Some(Arc::new(fd)),
                 Err(_) => break,
             }
@@ -92,7 +92,7 @@ mod tests {
     fn what_is_missing_on_the_way_is_the_root() {
         let temp = tempfile::tempdir().unwrap();
         let top = temp.path().as_os_str().as_bytes().to_vec();
-        let missing = [&top[..], &[b'/'].repeat(1), &vec![&[b'y'; 200][..]; 60].join(&b'/')].concat();
+        let missing = [&top[..], b"/", &vec![&[b'y'; 200][..]; 60].join(&b'/')].concat();
         let NextRoot::Path(path) = LongPaths::default().root(&missing) else { panic!("nothing is open") };
         assert!(missing.starts_with(path.as_bytes()) && path.as_bytes().len() <= PATH_BYTES_MAX);
         let NextRoot::Path(path) = LongPaths::default().root(&top) else { panic!("a short path") };

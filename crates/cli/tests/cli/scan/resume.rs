@@ -379,7 +379,7 @@ fn a_chain_too_deep_for_one_path_is_gone_on_with() {
     let out = beside(&tree, "moved");
     killed_at(&tree, &out, "journal-synced:2", &["--checkpoint", "1", "top"]);
     let name = "d".repeat(255);
-    let above = [&["top/chain"][..], &vec![&name[..]; 10]].concat().join("/");
+    let above = [&["top/chain"][..], &[&name[..]; 10]].concat().join("/");
     let middle = tree.at(&above).join(&name);
     assert!(middle.exists(), "{}", middle.display());
     fs::rename(middle, beside(&tree, "away")).unwrap();
