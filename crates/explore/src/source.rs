@@ -76,8 +76,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns whether the sizes are known: not of an entry that could not be examined, has not been
-    /// yet, or is gone.
+    /// Returns whether the sizes are known: not of an entry that could not be examined, has not
+    /// been yet, or is gone.
     #[must_use]
     pub fn has_meta(&self) -> bool {
         self.links > 0 || self.identity.dev != 0

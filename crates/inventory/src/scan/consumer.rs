@@ -18,7 +18,7 @@ use fathom_walk::{
 use super::cut::Cut;
 use super::earlier::EarlierDirs;
 use super::journal::{DirFrame, Journal, ScanCounts, ScanPosition, join};
-use super::long_path::LongPaths;
+use super::long_path::PathOpener;
 use super::rate_limit::RateLimiter;
 use super::selection::Selection;
 use super::visitor::{ScanItem, SkippedDir};
@@ -66,7 +66,7 @@ pub(super) struct ScanConsumer<'a> {
     /// Set if the scan is a unit of one by several machines.
     pub(super) cut: Option<Cut>,
     /// The directories from which the paths of resumed directories start.
-    long_paths: LongPaths,
+    path_opener: PathOpener,
 }
 
 /// The results of a consumer.
@@ -109,7 +109,7 @@ impl<'a> ScanConsumer<'a> {
             selection: None,
             cut: None,
             out_id: None,
-            long_paths: LongPaths::default(),
+            path_opener: PathOpener::default(),
         }
     }
 
@@ -467,7 +467,7 @@ impl RootSource for ScanConsumer<'_> {
         self.next_root += 1;
         if self.is_resumed(next) {
             // Directories are left from the innermost on, so the next ones are still on the stack.
-            return self.long_paths.root(self.position.path_of(self.resumed - 1 - next));
+            return self.path_opener.root(self.position.path_of(self.resumed - 1 - next));
         }
         if self.cut.as_ref().is_some_and(Cut::has_ended) {
             return NextRoot::End;

@@ -1,5 +1,5 @@
-//! Roots of a walk whose paths are longer than a system call takes: a directory on the way is opened
-//! piece by piece, and the rest of the path starts from there.
+//! Roots of a walk whose paths are longer than a system call takes: a directory on the way is
+//! opened piece by piece, and the rest of the path starts from there.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,11 +13,11 @@ use crate::store::PATH_BYTES_MAX;
 /// Opens the directories from which long paths start. The last one stays open, because those of the
 /// directories around it start there, too.
 #[derive(Debug, Default)]
-pub(super) struct LongPaths {
+pub(super) struct PathOpener {
     base: Option<(Vec<u8>, Arc<OwnedFd>)>,
 }
 
-impl LongPaths {
+impl PathOpener {
     /// Returns the root at `path`. If a directory on the way cannot be opened, the root is that
     /// directory, whose error the walk then reports.
     pub(super) fn root(&mut self, path: &[u8]) -> NextRoot {
@@ -93,9 +93,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let top = temp.path().as_os_str().as_bytes().to_vec();
         let missing = [&top[..], b"/", &vec![&[b'y'; 200][..]; 60].join(&b'/')].concat();
-        let NextRoot::Path(path) = LongPaths::default().root(&missing) else { panic!("nothing is open") };
+        let NextRoot::Path(path) = PathOpener::default().root(&missing) else { panic!("nothing is open") };
         assert!(missing.starts_with(path.as_bytes()) && path.as_bytes().len() <= PATH_BYTES_MAX);
-        let NextRoot::Path(path) = LongPaths::default().root(&top) else { panic!("a short path") };
+        let NextRoot::Path(path) = PathOpener::default().root(&top) else { panic!("a short path") };
         assert_eq!(path.as_bytes(), top);
     }
 }

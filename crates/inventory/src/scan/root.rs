@@ -7,9 +7,9 @@ use std::path::{self, Component, Path, PathBuf};
 
 use crate::store::{Error, Op};
 
-/// Returns the absolute path of a root, without `.`, repeated slashes and slashes at its end. What
-/// is before a `..` is resolved, links in it too, if it is there. Other links are not. A slash after
-/// a link, which asks for its target, stays.
+/// Returns the absolute path of a root, without `.`, repeated slashes and slashes at its end. The
+/// part before a `..` is resolved, with its links, if it exists. Other links are not. A slash
+/// after a link, which asks for its target, stays.
 ///
 /// # Errors
 /// If the root is empty, or if it is relative and there is no current directory.

@@ -1,7 +1,7 @@
 //! A file that is written under a temporary name in the target directory, and gets its final name
 //! once its contents are durable. A regular file of that name is replaced in one step; anything
-//! else is refused. If something fails before, the temporary file is removed and the earlier file is
-//! as it was.
+//! else is refused. If something fails before, the temporary file is removed and the earlier file
+//! is as it was.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};

@@ -181,7 +181,8 @@ impl InventorySource {
         Ok(())
     }
 
-    /// Returns the sums of a directory, which was listed before, or of all roots, if they are known.
+    /// Returns the sums of a directory, which was listed before, or of all roots, if they are
+    /// known.
     fn total(&mut self, place: Option<&Place>) -> Option<Amount<u64>> {
         let browser = &mut self.tree.browser;
         let Some(place) = place else {

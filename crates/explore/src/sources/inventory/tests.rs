@@ -169,7 +169,7 @@ fn rows_of_what_is_gone_explain_the_growth_of_their_directory() {
         live.wait();
         assert_eq!(assert_growth_of_rows(&mut live, &tree), 1 + usize::from(removed), "seed {seed}");
 
-        // What another selection lacks may be there.
+        // An entry that another selection lacks may be there.
         let fewer = Scan { options: [("exclude".to_owned(), "file".to_owned())].into(), ..Scan::default() };
         let fewer = scanned(&tree, "fewer.inv", fewer);
         let mut source = InventorySource::open(&fewer, Some(&old)).unwrap();
