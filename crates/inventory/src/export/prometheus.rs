@@ -91,8 +91,8 @@ pub fn prometheus(inventory: &Inventory, options: &PrometheusOptions) -> Result<
 /// If `path` is there and is no regular file, or if a file cannot be created in its directory,
 /// written or renamed.
 pub fn replace_public(path: &Path, text: &str) -> Result<(), Error> {
-    // The collector reads files whose names end in `.prom`.
-    let mut draft = Draft::create_as(path, ".", MODE)?;
+    // The collector reads files whose names end in `.prom`, so not the temporary one.
+    let mut draft = Draft::create_with(path, MODE)?;
     draft.write(text.as_bytes()).map_err(|error| draft.cannot_write(error))?;
     draft.publish()
 }

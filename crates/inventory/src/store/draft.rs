@@ -3,7 +3,6 @@
 //! else is refused. If something fails before, the temporary file is removed and the earlier file
 //! is as it was.
 
-use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -43,18 +42,16 @@ impl Draft {
     /// # Errors
     /// If another run is writing to it, or if `path` is there and is no regular file.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        Self::create_as(path, "", PRIVATE)
+        Self::create_with(path, PRIVATE)
     }
 
-    /// As [`Draft::create`], with a temporary name that begins with `prefix`, and the permission
-    /// bits `mode`, whatever the umask is.
+    /// As [`Draft::create`], with the permission bits `mode`, whatever the umask is.
     ///
     /// # Errors
     /// As [`Draft::create`].
-    pub(crate) fn create_as(path: &Path, prefix: &str, mode: u32) -> Result<Self, Error> {
+    pub(crate) fn create_with(path: &Path, mode: u32) -> Result<Self, Error> {
         check(path).map_err(|error| Error::new(Op::Create, path, error))?;
-        let mut name = OsString::from(prefix);
-        name.push(path.file_name().unwrap_or_default());
+        let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let part = path.with_file_name(name);
         let file = create_part_with(&part, mode).map_err(|error| Error::new(Op::Create, &part, error))?;

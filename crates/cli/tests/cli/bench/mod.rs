@@ -465,7 +465,7 @@ fn a_report_that_cannot_be_written_is_an_error() {
     let dir = temp();
     let (status, _, err) = run(dir.path(), &format!("append-sync {SMALL} --models sync --csv=no/such.csv"));
     assert_eq!(status, Some(1));
-    assert!(err.contains("cannot write 'no/such.csv': No such file or directory"), "{err}");
+    assert!(err.contains("cannot create 'no/such.csv.part': No such file or directory"), "{err}");
     let (status, _, err) = run(dir.path(), &format!("append-sync {SMALL} --models sync --json=/dev/full"));
     assert_eq!(status, Some(1));
     assert!(err.contains("cannot write '/dev/full': No space left on device"), "{err}");
