@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use fathom_inventory::Owners;
 use fathom_inventory::scan::{Scan, scan};
 use fathom_inventory::store::{Inventory, Table, VERSION, check_bytes};
-use fathom_inventory::top::outline::{Outline, OutlineOptions, list, outline};
+use fathom_inventory::top::outline::{FileTraits, Outline, OutlineOptions, list, outline};
 use fathom_walk::Model;
 
 /// Makes a tree with values for every column, and an inventory of it.
@@ -108,7 +108,7 @@ fn damage_with_a_matching_hash_never_panics() {
 fn outlined(directory: &Path) -> Option<Outline> {
     let inventory = Inventory::open(directory).ok()?;
     let (cost, kind) =
-        (|node: &_| std::mem::size_of_val(node), |extension: Option<&[u8]>| extension.is_some().into());
+        (|node: &_| std::mem::size_of_val(node), |file: &FileTraits<'_>| file.extension.is_some().into());
     let options = OutlineOptions { nodes_max: 50, bytes_max: 4000, cost: &cost, kind: &kind, now: 0 };
     for dir_id in [-1, 0, 1, 7, i64::MAX] {
         let _ = list(&inventory, dir_id, None, 10, &options);

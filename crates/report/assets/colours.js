@@ -61,6 +61,24 @@ const COLOURS = {
     },
   },
 };
+// The extension of a file, by the rule of the inventory.
+function extensionOf(name) {
+  const dot = name.lastIndexOf(".");
+  const extension = dot > 0 ? name.slice(dot + 1).toLowerCase() : "";
+  return extension.length > 16 ? "" : extension;
+}
+
+const EXTENSIONS = DATA.by.ext.map(([extension]) => extension).filter((extension) => !extension.startsWith("(")).slice(0, OWNERS_SHOWN);
+COLOURS.ext = {
+  title: "Extension", prefix: "--owner-",
+  labels: [...EXTENSIONS.map(shown), "others"], places: [...EXTENSIONS.keys(), OWNERS_SHOWN],
+  classOf: (rect) => {
+    let { node } = rect;
+    while (!rect.isRest && isDir(node) && children(node).length > 0) [node] = children(node);
+    const place = isDir(node) ? -1 : EXTENSIONS.indexOf(extensionOf(NODES.name[node]));
+    return place < 0 ? OWNERS_SHOWN : place;
+  },
+};
 if (DATA.growth) {
   COLOURS.growth = {
     title: "Growth", prefix: "--growth-",
@@ -81,6 +99,9 @@ const AREAS = {
   apparent: { title: "Apparent size", of: (sums) => sums[1], text: (sums) => bytes(sums[1]) },
   entries: { title: "Entries", of: (sums) => sums[2], text: (sums) => plural(sums[2], "entry", "entries") },
 };
+
+// The measure of what is large: apparent sizes, where an import has nothing else.
+const MEASURE = DATA.total[0] === 0 && DATA.total[1] > 0 ? AREAS.apparent : AREAS.usage;
 
 function variable(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -6,9 +6,9 @@ const FONT = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 const ZOOM_MS = 200;
 
 class TreeMap {
-  // `on` has the calls open(dir), up(), copy(rect), select(rect).
+  // `on` has the calls open(dir), up(), copy(rect), select(rect), and tell() when a key has selected.
   constructor(frame, base, over, on) {
-    Object.assign(this, { frame, base, over, on, rects: [], selected: null, dir: TOP });
+    Object.assign(this, { frame, base, over, on, rects: [], selected: null, dir: TOP, only: new Set() });
     this.dirty = false;
     new ResizeObserver(() => this.refresh()).observe(frame);
     over.addEventListener("pointermove", (event) => this.hover(event));
@@ -22,10 +22,11 @@ class TreeMap {
   }
 
   // Shows a directory. The way of colouring and the measure of areas stay unless they are given.
-  show(dir, colours, area) {
+  // Of the classes, only those in `only` are coloured; all of them if it is empty.
+  show(dir, colours, area, only) {
     const from = this.rects.find((rect) => rect.node === dir && !rect.isRest);
     const old = from && dir !== this.dir ? this.picture(from) : null;
-    Object.assign(this, { dir, colours: colours ?? this.colours, area: area ?? this.area, selected: null });
+    Object.assign(this, { dir, colours: colours ?? this.colours, area: area ?? this.area, only: only ?? this.only, selected: null });
     this.lay();
     if (old) this.zoom(old, from);
   }
@@ -53,7 +54,7 @@ class TreeMap {
   draw() {
     const pen = this.base.getContext("2d");
     const colours = palette(this.colours);
-    const [gap, frameText, ...frames] = ["--gap", "--frame-text", "--frame-0", "--frame-1"].map(variable);
+    const [gap, frameText, dim, dimText, ...frames] = ["--gap", "--frame-text", "--track", "--soft", "--frame-0", "--frame-1"].map(variable);
     pen.fillStyle = gap;
     pen.fillRect(0, 0, this.width, this.height);
     pen.font = FONT;
@@ -64,7 +65,9 @@ class TreeMap {
         if (rect.head > 0) this.headLabel(pen, rect, frameText);
         continue;
       }
-      const { colour, text } = colours.get(this.colours.classOf(rect));
+      const place = this.colours.classOf(rect);
+      const isOff = this.only.size > 0 && !this.only.has(place);
+      const { colour, text } = isOff ? { colour: dim, text: dimText } : colours.get(place);
       this.fill(pen, rect, colour, 2);
       if (rect.isRest) this.hatch(pen, rect, gap);
       if (rect.w > 46 && rect.h > 17) this.cellLabel(pen, rect, text);
@@ -193,13 +196,17 @@ class TreeMap {
   }
 
   focused() {
-    if (this.over.matches(":focus-visible") && !this.selected) this.select(this.rects.find((rect) => rect.depth === 0) ?? null, null);
+    if (!this.over.matches(":focus-visible") || this.selected) return;
+    this.select(this.rects.find((rect) => rect.depth === 0) ?? null, null);
   }
 
   key(event) {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (moves[event.key]) this.move(...moves[event.key]);
+    if (moves[event.key]) {
+      this.move(...moves[event.key]);
+      this.on.tell();
+    }
     else if (event.key === "Enter" || event.key === " ") this.act(this.topOf(this.selected));
     else if (event.key === "Escape" || event.key === "Backspace") this.on.up();
     else if (event.key === "c" && this.selected) this.on.copy(this.selected);

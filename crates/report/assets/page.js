@@ -1,14 +1,20 @@
 // The page: what is shown, and how the map, the table and the address of the page follow each other.
 
 const at = (id) => document.getElementById(id);
-const view = { dir: TOP, colours: COLOURS.kind, area: AREAS.usage, selected: null };
+const view = { dir: TOP, colours: COLOURS.kind, area: MEASURE, only: new Set(), wanted: "", selected: null };
 const map = new TreeMap(at("frame"), at("base"), at("over"), {
   open: (dir) => go(dir),
   up: () => { if (parentOf(view.dir) !== null) go(parentOf(view.dir), view.dir); },
   more: (rect) => openRest(rect),
   copy: (rect) => copy(rect),
   select: (rect, event) => select(rect, event),
+  tell: () => tell(describe(view.selected ?? { node: view.dir, isRest: false }).join(", ")),
 });
+
+// Says something to those who do not see the page.
+function tell(text) {
+  at("live").textContent = text;
+}
 
 function nameOf(node) {
   return node === TREES ? "All trees" : shown(NODES.name[node]);
@@ -28,13 +34,13 @@ async function go(dir, selected = null) {
 }
 
 function render(selected, focused) {
-  map.show(view.dir, view.colours, view.area);
+  map.show(view.dir, view.colours, view.area, view.only);
   crumbs();
   entries();
   legend();
   select(null, null);
   const all = sum(view.dir);
-  at("live").textContent = `${nameOf(view.dir)}: ${bytes(all[0])}, ${plural(all[2], "entry", "entries")}`;
+  tell(`${nameOf(view.dir)}: ${bytes(MEASURE.of(all))}, ${plural(all[2], "entry", "entries")}`);
   if (selected !== null && selected !== view.dir) map.selectNode(selected, false);
   if (focused) at("panel").querySelector("tbody button")?.focus();
 }
@@ -52,8 +58,34 @@ function crumbs() {
   }));
 }
 
+// The most entries that a search lists.
+const FOUND_MAX = 500;
+
+// The table of the entries of the map whose names have the text that is looked for.
+function found() {
+  const part = view.wanted.toLowerCase();
+  const nodes = [...NODES.name.keys()].filter((node) => NODES.name[node].toLowerCase().includes(part));
+  nodes.sort((one, other) => view.area.of(sum(other)) - view.area.of(sum(one)));
+  const make = (node) => {
+    const name = button("", () => go(isDir(node) ? node : NODES.parent[node], isDir(node) ? null : node));
+    name.append(isolatedPath(path(node)));
+    return element("tr", {}, rowHead(name, isDir(node) ? "/" : ""), ...sumCells(sum(node), DATA.total), element("td", { className: "narrow-off", text: day(NODES.day[node]) }));
+  };
+  const heads = [["Path", "", path], ...sumHeads(sum), ["Modified", "narrow-off", (node) => NODES.day[node] ?? -Infinity]];
+  const all = plural(nodes.length, "entry", "entries");
+  const caption = `${all} of the map with “${view.wanted}” in the name`;
+  const made = table([caption], heads, nodes.slice(0, FOUND_MAX), make, 100);
+  made.querySelector("table").id = "entries";
+  at("panel").replaceChildren(made);
+  tell(caption);
+}
+
 // The table of the entries of the directory, with the same numbers as the map.
 function entries() {
+  if (view.wanted !== "") {
+    found();
+    return;
+  }
   const whole = sum(view.dir);
   const more = rest(view.dir);
   const rows = children(view.dir).map((node) => ({ node, sums: sum(node), isRest: false }));
@@ -69,14 +101,16 @@ function entries() {
     const mark = !isRest && NODES.state[node] > 0 ? [element("span", { className: "note", text: ` ${["", "(partly read)", "(not read)", "(left out)"][NODES.state[node]]}` })] : [];
     const day_ = isRest ? "" : day(NODES.day[node]);
     const head = rowHead(name, isDir(node) && !isRest ? "/" : "", ...mark);
-    const row = element("tr", { "data-node": isRest ? "rest" : String(node) }, head, ...sumCells(sums, whole[0]).slice(0, 3), element("td", { className: "narrow-off", text: day_ }));
+    const row = element("tr", { "data-node": isRest ? "rest" : String(node) }, head, ...sumCells(sums, whole), element("td", { className: "narrow-off", text: day_ }));
     const show = () => map.selectNode(node, isRest);
     row.addEventListener("pointerenter", show);
     row.addEventListener("pointerleave", () => map.select(null, null));
     name.addEventListener("focus", show);
     return row;
   };
-  const heads = [["Name"], ...SUM_HEADS, ["Modified", "narrow-off"]];
+  const nameOfRow = ({ node, isRest }) => (isRest ? "" : nameOf(node));
+  const dayOfRow = ({ node, isRest }) => (isRest ? null : NODES.day[node]) ?? -Infinity;
+  const heads = [["Name", "", nameOfRow], ...sumHeads(({ sums }) => sums), ["Modified", "narrow-off", dayOfRow]];
   const caption = [view.dir === TREES ? "All trees" : isolatedPath(path(view.dir))];
   const made = table(caption, heads, rows, make, 100);
   made.querySelector("table").id = "entries";
@@ -90,7 +124,15 @@ function legend() {
   at("legend").replaceChildren(...items.map(([label, place]) => {
     const swatch = element("span", { className: "swatch" });
     swatch.style.background = `var(${prefix}${place})`;
-    return element("li", {}, swatch, isolated(label));
+    const only = button("", () => {
+      const isPressed = !view.only.delete(place);
+      if (isPressed) view.only.add(place);
+      only.setAttribute("aria-pressed", String(isPressed));
+      map.show(view.dir, view.colours, view.area, view.only);
+    });
+    only.setAttribute("aria-pressed", String(view.only.has(place)));
+    only.append(swatch, isolated(label));
+    return element("li", {}, only);
   }));
 }
 
@@ -99,8 +141,8 @@ function describe(rect) {
   const sums = isRest ? rest(node) : sum(node);
   const where = node === TREES ? "All trees" : shown(path(node));
   const title = isRest ? `${where}: ${plural(sums[2], "more entry", "more entries")}` : where;
-  const facts = [bytes(sums[0]), percent(sums[0], DATA.total[0])];
-  if (sums[1] !== sums[0]) facts.push(`size ${bytes(sums[1])}`);
+  const facts = [bytes(MEASURE.of(sums)), percent(MEASURE.of(sums), MEASURE.of(DATA.total))];
+  if (sums[1] !== MEASURE.of(sums)) facts.push(`size ${bytes(sums[1])}`);
   if (isDir(node)) facts.push(plural(sums[2], "entry", "entries"));
   if (!isRest && node !== TREES && NODES.day[node] !== null) facts.push(`${isDir(node) ? "newest" : "modified"} ${day(NODES.day[node])}`);
   const owner = isRest || isDir(node) ? -1 : NODES.owner[node];
@@ -133,17 +175,21 @@ async function copy(rect) {
   const node = rect?.node ?? view.dir;
   if (node === TREES) return;
   const text = shellWord(path(node));
-  let done = false;
-  try {
-    await navigator.clipboard.writeText(text);
-    done = true;
-  } catch {
-    done = copyBySelection(text);
-  }
+  const done = await toClipboard(text);
   if (rect) select(rect.first ? rect : null, null);
   const said = done ? `Copied: ${text}` : `The browser does not copy; the path is ${text}`;
   at("status-facts").textContent = said;
-  at("live").textContent = said;
+  tell(said);
+}
+
+// Returns whether the text is in the clipboard.
+async function toClipboard(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
 }
 
 // Pages of files have no clipboard in some browsers, but a selection can be copied.
@@ -174,7 +220,7 @@ async function fetchRest(dir, asked = false) {
     const focused = asked || at("panel").contains(document.activeElement);
     render(view.selected?.isRest === false ? view.selected.node : null, focused);
   }
-  if (arrived !== null) at("live").textContent = arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.";
+  if (arrived !== null) tell(arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.");
 }
 
 // Fetches more of a directory. Returns the number of entries that have arrived; null after an error,
@@ -199,7 +245,8 @@ function facts() {
   document.title = `${at("title").textContent} - fathom report`;
   const list = [["Disk usage", bytes(DATA.total[0])], ["Apparent size", bytes(DATA.total[1])], ["Entries", count(DATA.total[2])],
     ["Scanned", minuteText(DATA.end)], ["Complete", DATA.complete ? "yes" : DATA.ratio === null ? "no" : `no: ${DATA.ratio}`]];
-  if (DATA.growth) list.splice(3, 0, [`Since ${dateText(DATA.growth.since * 1000)}`, signed(DATA.growth.total[0], bytes)]);
+  if (MEASURE === AREAS.apparent) list.shift();
+  if (DATA.growth) list.splice(-2, 0, [`Since ${dateText(DATA.growth.since * 1000)}`, signed(DATA.growth.total[0], bytes)]);
   at("facts").replaceChildren(...list.map(([name, text]) => element("div", {}, element("dt", { text: name }), element("dd", { text }))));
   if (!DATA.complete) {
     at("warning").hidden = false;
@@ -217,6 +264,7 @@ function cards() {
     ...(DATA.growth ? [growthCard(go)] : []),
     largestCard("Largest directories", "top-dirs", DATA.topDirs, 3, go),
     largestCard("Largest files", "top-files", DATA.topFiles, 2, go),
+    oldCard(go),
     totalsCard("Size of entries", "by-size", "Size", DATA.by.size, 20),
     totalsCard("Time since the last modification", "by-age", "Age", DATA.by.age, 20),
     totalsCard("Types", "by-kind", "Type", DATA.by.kind, 20),
@@ -256,10 +304,15 @@ async function followMark() {
 }
 
 facts();
-choose(at("colour"), COLOURS, (colours) => { view.colours = colours; });
+choose(at("colour"), COLOURS, (colours) => { Object.assign(view, { colours, only: new Set() }); });
 choose(at("area"), AREAS, (area) => { view.area = area; });
 if (DATA.growth) { view.colours = COLOURS.growth; at("colour").value = "growth"; }
+at("area").value = Object.keys(AREAS).find((key) => AREAS[key] === view.area);
 cards();
+at("find").addEventListener("input", () => {
+  view.wanted = at("find").value.trim();
+  entries();
+});
 at("copy").addEventListener("click", () => copy(view.selected));
 at("panel").addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || parentOf(view.dir) === null) return;
@@ -267,5 +320,12 @@ at("panel").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 addEventListener("popstate", followMark);
+// Paper is light, whatever the screen is.
+for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(event, () => {
+    document.documentElement.classList.toggle("printed", isPrinted);
+    map.lay();
+  });
+}
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map.refresh());
 followMark().then(() => fetchRest(view.dir));

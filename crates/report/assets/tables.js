@@ -38,15 +38,47 @@ function numberCell(number, text, className = "") {
   return element("td", { className, "data-value": String(number), title: count(number), text });
 }
 
-// A table: heads, then rows as lists of cells of which the first is the head of its row. All but
-// `limit` rows are made when they are asked for.
+// Orders of a column: names from A on, numbers and days from the largest on.
+function byText(one, other) {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+// A table: heads, each with its text, a class and what of a row its column is sorted by; then rows
+// as lists of cells of which the first is the head of its row. All but `limit` rows are made when
+// they are asked for.
 function table(caption, heads, rows, make, limit) {
   const body = element("tbody");
-  const headRow = element("tr", {}, ...heads.map(([text, className]) => element("th", { scope: "col", text, className: className ?? "" })));
-  const made = element("table", {}, element("caption", {}, ...caption), element("thead", {}, headRow), body);
-  const append = (from, to) => rows.slice(from, to).forEach((row) => body.append(make(row)));
+  let order = rows;
+  const append = (from, to) => order.slice(from, to).forEach((row) => body.append(make(row)));
+  const cells = heads.map(([text, className, key]) => {
+    const cell = element("th", { scope: "col", className: className ?? "" });
+    if (key) cell.append(button(text, () => sortBy(cell, key)));
+    else cell.textContent = text;
+    return cell;
+  });
+  function sortBy(cell, key) {
+    const isText = typeof key(rows[0]) === "string";
+    const first = isText ? "ascending" : "descending";
+    const direction = cell.getAttribute("aria-sort") === first ? (isText ? "descending" : "ascending") : first;
+    for (const other of cells) other.removeAttribute("aria-sort");
+    cell.setAttribute("aria-sort", direction);
+    const sign = direction === "ascending" ? 1 : -1;
+    order = [...rows].sort((one, other) => sign * byText(key(one), key(other)));
+    const made = body.rows.length;
+    body.replaceChildren();
+    append(0, made);
+  }
+  const made = element("table", {}, element("caption", {}, ...caption), element("thead", {}, element("tr", {}, ...cells)), body);
   append(0, limit);
   const all = element("div", { className: "scroll" }, made);
+  if (rows.length > 0) {
+    const copier = button("Copy as CSV", async () => {
+      const done = await toClipboard(csv(heads, order, make));
+      tell(done ? `Copied: ${plural(order.length, "row", "rows")}` : "The browser does not copy.");
+    });
+    copier.className = "csv";
+    all.append(copier);
+  }
   if (rows.length > limit) {
     const more = button(`Show ${count(rows.length - limit)} more`, () => {
       const first = body.rows.length;
@@ -56,9 +88,22 @@ function table(caption, heads, rows, make, limit) {
       body.rows[first]?.querySelector("button")?.focus();
     });
     more.className = "more";
-    all.append(more);
+    made.after(more);
   }
   return all;
+}
+
+// All rows as comma-separated values (RFC 4180). A name that a spreadsheet would calculate has an
+// apostrophe before it.
+function csv(heads, rows, make) {
+  const field = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const cell = (made) => {
+    if (made.dataset.value !== undefined) return made.dataset.value;
+    const text = made.querySelector("bdi")?.textContent ?? made.textContent;
+    return field(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+  };
+  const lines = [heads.map(([text]) => field(text)), ...rows.map((row) => [...make(row).children].map(cell))];
+  return lines.map((fields) => `${fields.join(",")}\r\n`).join("");
 }
 
 function rowHead(...inside) {
@@ -66,12 +111,15 @@ function rowHead(...inside) {
 }
 
 function sumCells(sums, whole, names = true) {
-  const usage = numberCell(sums[0], bytes(sums[0]));
-  usage.append(shareBar(sums[0], whole));
-  return [usage, numberCell(sums[1], bytes(sums[1]), names ? "narrow-off" : ""), numberCell(sums[2], count(sums[2]))];
+  const cells = [numberCell(sums[0], bytes(sums[0])), numberCell(sums[1], bytes(sums[1]), names ? "narrow-off" : ""), numberCell(sums[2], count(sums[2]))];
+  cells[MEASURE === AREAS.apparent ? 1 : 0].append(shareBar(MEASURE.of(sums), MEASURE.of(whole)));
+  return cells;
 }
 
-const SUM_HEADS = [["Disk usage"], ["Size", "narrow-off"], ["Entries"]];
+// The heads of the columns of sums; `of` returns the sums of a row.
+function sumHeads(of) {
+  return [["Disk usage", "", (row) => of(row)[0]], ["Size", "narrow-off", (row) => of(row)[1]], ["Entries", "", (row) => of(row)[2]]];
+}
 
 // A card. Without a body there is none.
 function card(title, id, ...inside) {
@@ -85,8 +133,9 @@ function note(text) {
 
 // The card of totals by a property.
 function totalsCard(title, id, head, rows, limit) {
-  const make = (row) => element("tr", {}, rowHead(isolated(shown(row[0]))), ...sumCells(row.slice(1), DATA.total[0]));
-  return card(title, id, table([], [[head], ...SUM_HEADS], rows, make, limit));
+  const make = (row) => element("tr", {}, rowHead(isolated(shown(row[0]))), ...sumCells(row.slice(1), DATA.total));
+  const heads = [[head, "", ([label]) => label], ...sumHeads((row) => row.slice(1))];
+  return card(title, id, table([], heads, rows, make, limit));
 }
 
 // The card of the largest directories or files, each with a way to its place on the map if it, or
@@ -95,9 +144,28 @@ function largestCard(title, id, rows, columns, go) {
   const make = ([text, node, ...sums]) => {
     const name = node >= 0 ? button("", () => go(node, childByName(node, text.slice(text.lastIndexOf("/") + 1)) ?? node)) : element("span");
     name.append(isolatedPath(text));
-    return element("tr", {}, rowHead(name), ...sumCells(sums, DATA.total[0]).slice(0, columns));
+    return element("tr", {}, rowHead(name), ...sumCells(sums, DATA.total).slice(0, columns));
   };
-  return card(title, id, table([], [["Path"], ...SUM_HEADS.slice(0, columns)], rows, make, 12));
+  const heads = [["Path", "", ([text]) => text], ...sumHeads(([, , ...sums]) => sums).slice(0, columns)];
+  return card(title, id, table([], heads, rows, make, 12));
+}
+
+// The days after which a file is old.
+const OLD_DAYS = 365;
+
+// The card of the largest files of the map that are old.
+function oldCard(go) {
+  const last = Math.floor(DATA.end / 86400) - OLD_DAYS;
+  const nodes = [...NODES.name.keys()].filter((node) => !isDir(node) && NODES.day[node] !== null && NODES.day[node] <= last);
+  nodes.sort((one, other) => MEASURE.of(sum(other)) - MEASURE.of(sum(one)));
+  const make = (node) => {
+    const name = button("", () => go(NODES.parent[node], node));
+    name.append(isolatedPath(path(node)));
+    return element("tr", {}, rowHead(name), ...sumCells(sum(node), DATA.total).slice(0, 2), element("td", { text: day(NODES.day[node]) }));
+  };
+  const heads = [["Path", "", path], ...sumHeads(sum).slice(0, 2), ["Modified", "", (node) => NODES.day[node]]];
+  const list = nodes.length > 0 ? table([], heads, nodes.slice(0, 50), make, 12) : note("No file of the map is that old.");
+  return card("Large and not modified for a year", "old-files", list);
 }
 
 function growthCard(go) {
@@ -118,7 +186,7 @@ function growthCard(go) {
   const summary = `Since ${minuteText(since)}: ${signed(total[0], bytes)} of disk usage${rate}, ${signed(total[2], count)} entries.`;
   const gone = [["Only now", unmatched.new], ["Only then", unmatched.old]].filter(([, paths]) => paths.length > 0);
   const notes = gone.map(([when, paths]) => note(`${when}: ${paths.map(shown).join(", ")}`));
-  const heads = [["Directory"], ["Disk usage"], ["Size"], ["Entries"]];
+  const heads = [["Directory", "", ([text]) => text], ...sumHeads(([, , ...sums]) => sums)];
   const list = rows.length > 0 ? [table([], heads, rows, make, 20)] : [note("No directory has grown or shrunk.")];
   const made = card("What grew", "growth", element("p", { text: summary }), ...notes, ...list);
   made.classList.add("wide");

@@ -112,18 +112,10 @@ impl PageData<'_> {
 
     /// Returns the totals by kind, the largest first, then that of directories.
     fn kinds(&self) -> Vec<(&'static str, UsageSum)> {
-        let mut sums: Vec<_> = kinds::LABELS.map(|label| (label, UsageSum::default())).into();
-        let mut dirs = UsageSum::default();
-        for row in &totals_of(&self.totals, ReportKind::Ext).rows {
-            let sum = match row.key {
-                GroupKey::Extension => &mut sums[usize::from(kinds::of_extension(Some(&row.text)))].1,
-                GroupKey::Directory => &mut dirs,
-                _ => &mut sums[usize::from(kinds::of_extension(None))].1,
-            };
-            sum.allocated = sum.allocated.saturating_add(row.sum.allocated);
-            sum.apparent = sum.apparent.saturating_add(row.sum.apparent);
-            sum.entries = sum.entries.saturating_add(row.sum.entries);
-        }
+        let mut sums: Vec<_> = kinds::LABELS.into_iter().zip(self.outline.kinds).collect();
+        let by_extension = &totals_of(&self.totals, ReportKind::Ext).rows;
+        let dirs = by_extension.iter().find(|row| matches!(row.key, GroupKey::Directory));
+        let dirs = dirs.map(|row| row.sum).unwrap_or_default();
         sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.allocated));
         sums.push(("Directories", dirs));
         sums.retain(|(_, sum)| sum.entries > 0);

@@ -39,8 +39,7 @@ pub fn directory(
     after: Option<ListingCursor>,
     now: i64,
 ) -> Result<Option<String>, Error> {
-    let options =
-        OutlineOptions { nodes_max: 0, bytes_max: 0, cost: &|_| 0, kind: &kinds::of_extension, now };
+    let options = OutlineOptions { nodes_max: 0, bytes_max: 0, cost: &|_| 0, kind: &kinds::of_file, now };
     let Some(listing) = list(inventory, dir_id, after, ENTRIES_MAX, &options)? else { return Ok(None) };
     let mut bytes = 0;
     // The first entry is always there, however long its name is: the next part begins after it.

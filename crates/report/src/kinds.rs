@@ -1,7 +1,9 @@
-//! The kinds of files, by extension. A kind has the same colour on every page.
+//! The kinds of files, by extension, name and mode. A kind has the same colour on every page.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use fathom_inventory::top::outline::FileTraits;
 
 /// The labels of the kinds. The last one is that of all other files.
 pub(crate) const LABELS: [&str; 10] = [
@@ -121,10 +123,32 @@ static KINDS: LazyLock<HashMap<&[u8], u8>> = LazyLock::new(|| {
     numbered.flat_map(|(kind, known)| known.iter().map(move |name| (name.as_bytes(), kind))).collect()
 });
 
-/// Returns the kind of files with an extension: an index into [`LABELS`].
-pub(crate) fn of_extension(extension: Option<&[u8]>) -> u8 {
-    const OTHER: u8 = LABELS.len() as u8 - 1;
-    extension.and_then(|extension| KINDS.get(extension)).copied().unwrap_or(OTHER)
+const TEXT: u8 = 5;
+const PROGRAM: u8 = 7;
+const OTHER: u8 = LABELS.len() as u8 - 1;
+/// The beginnings of names of texts without an extension, in lower case.
+const TEXTS: [&[u8]; 8] =
+    [b"readme", b"licen", b"copying", b"changelog", b"changes", b"makefile", b"dockerfile", b"authors"];
+/// The type of a regular file, and the permission to run it, of `st_mode` (inode(7)).
+const TYPE_MASK: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const RUNNABLE: u32 = 0o111;
+
+/// Returns the kind of a file: an index into [`LABELS`]. Most programs and shared libraries have no
+/// extension that tells: `bash`, `libc.so.6`.
+pub(crate) fn of_file(file: &FileTraits<'_>) -> u8 {
+    if let Some(kind) = file.extension.and_then(|extension| KINDS.get(extension)) {
+        return *kind;
+    }
+    let name = file.name.to_ascii_lowercase();
+    let is_library = name.windows(4).any(|part| part == b".so.");
+    let is_runnable = |mode: u32| mode & TYPE_MASK == REGULAR && mode & RUNNABLE != 0;
+    match () {
+        () if is_library => PROGRAM,
+        () if TEXTS.iter().any(|text| name.starts_with(text)) => TEXT,
+        () if file.mode.is_some_and(is_runnable) => PROGRAM,
+        () => OTHER,
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +160,32 @@ mod tests {
         let all: Vec<&str> = EXTENSIONS.iter().flat_map(|known| known.iter().copied()).collect();
         assert_eq!(KINDS.len(), all.len(), "an extension is there twice");
         assert!(all.iter().all(|name| name.len() <= 16 && *name == name.to_lowercase()));
-        assert_eq!([Some(&b"mp4"[..]), Some(b"zip"), Some(b"what"), None].map(of_extension), [0, 3, 9, 9]);
+        assert_eq!(
+            (LABELS[usize::from(TEXT)], LABELS[usize::from(PROGRAM)]),
+            ("Source and text", "Programs and objects")
+        );
+    }
+
+    #[test]
+    fn a_file_has_the_kind_of_its_extension_or_else_of_its_name_and_mode() {
+        let of = |name: &str, mode| {
+            let extension = name.rsplit_once('.').map(|(_, extension)| extension.as_bytes());
+            of_file(&FileTraits { name: name.as_bytes(), extension, mode })
+        };
+        for (name, mode, kind) in [
+            ("a.mp4", Some(0o100_755), "Video"),
+            ("a.zip", None, "Archives"),
+            ("bash", Some(0o100_755), "Programs and objects"),
+            ("[", Some(0o100_555), "Programs and objects"),
+            ("python3.11", Some(0o100_755), "Programs and objects"),
+            ("libc.so.6", Some(0o100_644), "Programs and objects"),
+            ("LICENSE-MIT", Some(0o100_644), "Source and text"),
+            ("core", Some(0o100_600), "Other"),
+            ("core", None, "Other"),
+            // A symbolic link has all permissions.
+            ("link", Some(0o120_777), "Other"),
+        ] {
+            assert_eq!(LABELS[usize::from(of(name, mode))], kind, "{name} {mode:?}");
+        }
     }
 }

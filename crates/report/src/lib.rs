@@ -100,7 +100,7 @@ fn read_outline(
             nodes_max: NODES_MAX,
             bytes_max: NODES_BYTES_MAX,
             cost: &|node| nodes::bytes_max(node, options.fetches.is_some()) + more_bytes,
-            kind: &kinds::of_extension,
+            kind: &kinds::of_file,
             now: options.now,
         },
     )

@@ -100,7 +100,7 @@ impl<'a> NodesByPath<'a> {
 #[cfg(test)]
 mod tests {
     use fathom_inventory::top::UsageSum;
-    use fathom_inventory::top::outline::EntryMix;
+    use fathom_inventory::top::outline::{EntryMix, KINDS_MAX};
 
     use super::*;
 
@@ -115,8 +115,8 @@ mod tests {
             mtime: Some(i64::MIN),
             mix: EntryMix { kind: Some(15), age: Some(6), uid: Some(u32::MAX), ignored: None },
         };
-        let ignored = Some(UsageSum::default());
-        Outline { nodes: dirs.iter().map(node).collect(), total: UsageSum::default(), ignored }
+        let (total, kinds) = (UsageSum::default(), [UsageSum::default(); KINDS_MAX]);
+        Outline { nodes: dirs.iter().map(node).collect(), total, ignored: Some(total), kinds }
     }
 
     /// Returns the path of a node.

@@ -56,6 +56,10 @@ const KEYS: Note = Note {
         "A click opens a directory, or copies the path of a file, quoted for a shell. On the map, arrow keys select, Enter \
          opens, Escape and Backspace go back, `c` copies the path. The table beside the map has the same numbers, for the \
          keyboard and for screen readers.",
+        "`Find` lists the entries of the map with a text in their names. The map is coloured by type, age, owner or \
+         extension, with `--since` also by growth; a colour of the legend that is pressed hides the others. The type is that of \
+         the extension, or else of the name (`libc.so.6`) and of the permission to run it. The head of a column sorts, and \
+         \"Copy as CSV\" copies a table with its exact numbers. What an import knows only the apparent size of is shown by that.",
     ],
     man_only: true,
 };

@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn only_whole_queries_have_a_meaning() {
         assert!(matches!(EntriesQuery::parse(""), Ok(None)));
-        let query = EntriesQuery::parse("inventory=ab&dir=7&after=512.d.9").unwrap().unwrap();
-        assert_eq!((&query.inventory[..], query.dir_id, query.after), ("ab", 7, "512.d.9".parse().ok()));
+        let query = EntriesQuery::parse("inventory=ab&dir=7&after=512.7.d.9").unwrap().unwrap();
+        assert_eq!((&query.inventory[..], query.dir_id, query.after), ("ab", 7, "512.7.d.9".parse().ok()));
         for hostile in [
             "dir=7",
             "inventory=ab",

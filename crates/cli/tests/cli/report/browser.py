@@ -1,5 +1,6 @@
 """Opens pages of `fathom report` in headless Chromium: argv[1] is the page of a tree with hostile names, argv[2] that of the
-same tree later, argv[3] that of a tree that has grown. The directory argv[4] is for the browser. Writes the observations as JSON.
+same tree later, argv[3] that of a tree that has grown, argv[4] that of an import without disk usage. The directory argv[5] is for
+the browser. Writes the observations as JSON.
 """
 
 import json
@@ -24,8 +25,9 @@ CARD = """return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)].map
     ...[...row.querySelectorAll('td[data-value]')].map(cell => Number(cell.dataset.value))])"""
 ELEMENTS = """return ['script', 'img', 'svg', 'iframe', 'a:not(.skip)', '[onerror]', '[onload]', '[style*=url]']
     .map(kind => document.querySelectorAll(kind).length)"""
-# The number of colours of the map, and its first pixels.
-PIXELS = """const canvas = document.getElementById('base');
+# The size of the map and its most frequent colours, from a copy: the browser warns of several readings of one canvas.
+PIXELS = """const canvas = document.getElementById('base').cloneNode();
+canvas.getContext('2d').drawImage(document.getElementById('base'), 0, 0);
 const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
 const colours = new Map();
 for (let at = 0; at < data.length; at += 4) {
@@ -117,6 +119,7 @@ def keyboard(browser):
     for key in (Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_LEFT, Keys.ARROW_UP):
         press(browser, key)
         found["places"].append(text(browser, "status-path"))
+    found["told"] = text(browser, "live")
     press(browser, "c")
     found["copied"] = wait(browser, lambda: text(browser, "status-facts") if "opied" in text(browser, "status-facts") else None)
     press(browser, Keys.ENTER)
@@ -126,6 +129,57 @@ def keyboard(browser):
     press(browser, Keys.ENTER)
     press(browser, Keys.BACKSPACE)
     found["again"] = crumbs(browser)
+    return found
+
+
+def legend_buttons(browser):
+    return browser.find_elements(By.CSS_SELECTOR, "#legend button")
+
+
+def tools(browser):
+    """Looks for a name, sorts, copies a table, and hides colours."""
+    found = {}
+    browser.find_element(By.ID, "find").send_keys("PHOTO")
+    found["found"], found["caption"] = browser.execute_script(ROWS), browser.find_element(By.CSS_SELECTOR, "#panel caption").text
+    browser.find_elements(By.CSS_SELECTOR, "#panel tbody th button")[0].click()
+    found["place"] = crumbs(browser)
+    browser.find_element(By.ID, "find").clear()
+    browser.find_element(By.ID, "find").send_keys(" ", Keys.BACKSPACE)
+    found["inside"] = browser.execute_script(ROWS)
+    sorts = []
+    for column in (0, 0, 2, 2):
+        browser.find_elements(By.CSS_SELECTOR, "#panel thead button")[column].click()
+        heads = browser.find_elements(By.CSS_SELECTOR, "#panel thead th")
+        sorts.append([[head.get_attribute("aria-sort") for head in heads], [row[0] for row in browser.execute_script(ROWS)]])
+    found["sorts"] = sorts
+    browser.find_elements(By.CSS_SELECTOR, "#crumbs button")[0].click()
+    browser.execute_script("""window.copied = [];
+        Object.defineProperty(navigator, 'clipboard', {value: {writeText: async text => { window.copied.push(text); }}, configurable: true})""")
+    for card in ("by-ext", "top-files"):
+        browser.find_element(By.CSS_SELECTOR, f"#{card} .csv").click()
+    found["csv"] = wait(browser, lambda: browser.execute_script("return window.copied.length === 2 ? window.copied : null"))
+    found["told"] = text(browser, "live")
+    found["all"] = browser.execute_script(PIXELS)["colours"]
+    legend_buttons(browser)[0].click()
+    found["pressed"] = [button.get_attribute("aria-pressed") for button in legend_buttons(browser)]
+    found["only"] = browser.execute_script(PIXELS)["colours"]
+    legend_buttons(browser)[0].click()
+    found["again"] = browser.execute_script(PIXELS)["colours"]
+    Select(browser.find_element(By.ID, "colour")).select_by_value("ext")
+    found["ext"] = [button.text for button in legend_buttons(browser)]
+    Select(browser.find_element(By.ID, "colour")).select_by_value("kind")
+    return found
+
+
+def printed(browser, page):
+    """The colours of the map in the dark scheme, on paper, and after that."""
+    media(browser, prefers_color_scheme="dark", prefers_reduced_motion="reduce")
+    open_page(browser, page)
+    found = {"screen": browser.execute_script(PIXELS)["colours"]}
+    for event in ("beforeprint", "afterprint"):
+        browser.execute_script("dispatchEvent(new Event(arguments[0]))", event)
+        found[event] = browser.execute_script(PIXELS)["colours"]
+    media(browser)
     return found
 
 
@@ -153,7 +207,7 @@ def requests(browser):
     return [url for url in urls if not url.startswith(("file:", "data:", "chrome:"))]
 
 
-def main(hostile, later, grown, scratch):
+def main(hostile, later, grown, apparent, scratch):
     with tempfile.TemporaryDirectory(dir=scratch) as profile:
         browser = open_browser(profile, scratch)
         try:
@@ -169,9 +223,14 @@ def main(hostile, later, grown, scratch):
             report["cards"] = {name: browser.execute_script(CARD, name) for name in ("top-dirs", "top-files", "by-ext", "by-size")}
             report["ran"] = browser.execute_script("return window.ran") + [""] * dialogs(browser)
             report["violations"] = browser.execute_script("return window.violations")
-            report["schemes"] = schemes(browser, hostile)
+            report["schemes"], report["printed"] = schemes(browser, hostile), printed(browser, hostile)
+            open_page(browser, hostile)
+            report["tools"] = tools(browser)
+            open_page(browser, apparent)
+            report["apparent"] = [text(browser, "facts"), browser.execute_script("return document.getElementById('area').value"),
+                browser.execute_script(ROWS), text(browser, "status-facts"), browser.execute_script(PIXELS)["colours"]]
             open_page(browser, grown)
-            report["growth"] = browser.execute_script(CARD, "growth")
+            report["growth"], report["old"] = [browser.execute_script(CARD, name) for name in ("growth", "old-files")]
             report["colours"] = [option.get_attribute("value") for option in browser.find_elements(By.CSS_SELECTOR, "#colour option")]
             report["legend"] = text(browser, "legend")
             Select(browser.find_element(By.ID, "colour")).select_by_value("ignored")
@@ -188,4 +247,4 @@ def main(hostile, later, grown, scratch):
     json.dump(report, sys.stdout)
 
 
-main(sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4]))
+main(*sys.argv[1:5], pathlib.Path(sys.argv[5]))

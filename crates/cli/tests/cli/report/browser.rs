@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -63,11 +64,24 @@ fn hostile() -> Tree {
 
 /// Returns a tree with the inventories `old` and `i`. Version control ignores a part of it.
 fn grown() -> Tree {
-    let tree = Tree::parse("s/calm/f 100000, s/grows/f 1000, s/.git/");
+    let tree = Tree::parse("s/calm/f 100000, s/grows/f 1000, s/.git/, s/calm/new 5000");
+    let two_years_ago = SystemTime::now() - Duration::from_secs(2 * 365 * 86_400);
+    fs::File::open(tree.at("s/calm/f")).unwrap().set_modified(two_years_ago).unwrap();
     tree.holding("s/.gitignore", "calm\n");
     stdout_of(&tree, &["scan", "-o", "old", "s"]);
     let tree = tree.with("s/grows/more 400000");
     stdout_of(&tree, &["scan", "--also", "ignored", "-o", "i", "s"]);
+    tree
+}
+
+/// Returns a tree with the page of an import that has apparent sizes alone.
+fn imported() -> Tree {
+    let tree = Tree::new();
+    let small: String = (0..300).map(|at| format!(",{{\"name\":\"a{at}\",\"asize\":1}}")).collect();
+    let text = format!("[1,2,{{}},[{{\"name\":\"/t\"}}{small},{{\"name\":\"z.mp4\",\"asize\":9000}}]]");
+    tree.holding("ncdu.json", text);
+    stdout_of(&tree, &["import", "--from", "ncdu", "-o", "i", "ncdu.json"]);
+    stdout_of(&tree, &["report", "-o", "page.html", "i"]);
     tree
 }
 
@@ -82,7 +96,7 @@ fn observed() -> Option<&'static Observed> {
     static OBSERVED: OnceLock<Option<Observed>> = OnceLock::new();
     let observed = OBSERVED.get_or_init(|| {
         let python = selenium_python()?;
-        let (hostile, grown) = (hostile(), grown());
+        let (hostile, grown, imported) = (hostile(), grown(), imported());
         stdout_of(&hostile, &["report", "-o", "page.html", "i"]);
         // A large directory comes first, so the others have other numbers.
         let hostile = hostile.with("s/0/large 9000000, s/0/more 9000000");
@@ -98,6 +112,7 @@ fn observed() -> Option<&'static Observed> {
             hostile.at("page.html"),
             hostile.at("later.html"),
             grown.at("page.html"),
+            imported.at("page.html"),
             scratch,
         ]);
         let output = command.output().unwrap();
@@ -207,6 +222,8 @@ fn keys_select_open_leave_and_copy() {
         keyboard["places"].as_array().unwrap().iter().map(|place| place.as_str().unwrap()).collect();
     assert!(places[0] != first && places[1] != places[0], "{places:?}");
     assert!(places.iter().all(|place| place.matches('/').count() == 1), "{places:?}");
+    let told = keyboard["told"].as_str().unwrap();
+    assert!(told.starts_with(&format!("{}, ", places[3])) && told.contains(" %"), "{told}");
     let last = places[3].strip_prefix("s/").unwrap();
     let copied = keyboard["copied"].as_str().unwrap();
     assert!(copied.starts_with("Copied: ") && copied.contains("s/"), "{copied}");
@@ -234,7 +251,7 @@ fn the_map_is_drawn_in_both_schemes_and_on_a_telephone() {
 #[test]
 fn growth_is_a_colour_and_a_table() {
     let Some(Observed { report, .. }) = observed() else { return };
-    assert_eq!(report["colours"], json!(["kind", "age", "owner", "growth", "ignored"]));
+    assert_eq!(report["colours"], json!(["kind", "age", "owner", "ext", "growth", "ignored"]));
     let rows = report["growth"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0][0], &rows[1][0]), (2, &json!("s"), &json!("s/grows")));
     assert!(
@@ -242,6 +259,67 @@ fn growth_is_a_colour_and_a_table() {
         "{report}"
     );
     assert_eq!(report["grown"], json!(["s", "grows"]));
+}
+
+#[test]
+fn old_files_are_a_list() {
+    let Some(Observed { report, .. }) = observed() else { return };
+    let rows = report["old"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0][0], &rows[0][2]), (1, &json!("s/calm/f"), &json!(100_000)));
+}
+
+#[test]
+fn names_are_found_tables_sorted_and_copied_and_colours_hidden() {
+    let Some(Observed { report, .. }) = observed() else { return };
+    let tools = &report["tools"];
+    let found = tools["found"].as_array().unwrap();
+    assert_eq!(found.len(), NAMES.len());
+    assert_eq!(found[0][0], json!(format!("s/{}/photo.jpg", shown(0))));
+    assert_eq!(tools["caption"], json!("16 entries of the map with “PHOTO” in the name"));
+    assert_eq!(tools["place"], json!(["s", shown(0)]));
+    assert_eq!(tools["inside"].as_array().unwrap().len(), 4);
+    let (by_name, by_size) = (
+        ["<\u{2215}script><script>alert(1)<", "film.mp4", "main.rs", "photo.jpg"],
+        ["film.mp4", "photo.jpg", "main.rs"],
+    );
+    let sorts = tools["sorts"].as_array().unwrap();
+    assert_eq!(sorts[0], json!([["ascending", null, null, null, null], by_name]));
+    let reversed: Vec<_> = by_name.into_iter().rev().collect();
+    assert_eq!(sorts[1], json!([["descending", null, null, null, null], reversed]));
+    assert_eq!((&sorts[2][0][2], &sorts[3][0][2]), (&json!("descending"), &json!("ascending")));
+    assert_eq!(sorts[2][1].as_array().unwrap()[..3], by_size.map(|name| json!(name)));
+    let [by_ext, files] = [0, 1].map(|at| tools["csv"][at].as_str().unwrap());
+    assert!(by_ext.starts_with("Extension,Disk usage,Size,Entries\r\nmp4,"), "{by_ext}");
+    assert!(files.contains("\r\n\"s/\"\"><svg onload=alert(1)>/film.mp4\","), "{files}");
+    assert_eq!(tools["told"], json!("Copied: 50 rows"));
+    assert_eq!(tools["pressed"], json!(["true", "false", "false", "false"]));
+    let has = |colours: &Value, colour: u64| colours.as_array().unwrap().contains(&json!(colour));
+    // Video stays, pictures do not.
+    for (colours, pictures) in [("all", true), ("only", false), ("again", true)] {
+        assert!(has(&tools[colours], 0xe0_705f) && has(&tools[colours], 0xe9_b04a) == pictures, "{colours}");
+    }
+    let ext = tools["ext"].as_array().unwrap();
+    assert!(["mp4", "jpg", "rs"].iter().all(|name| ext.contains(&json!(name))), "{ext:?}");
+}
+
+#[test]
+fn paper_is_light() {
+    let Some(Observed { report, .. }) = observed() else { return };
+    let printed = &report["printed"];
+    let has = |colours: &str, colour: u64| printed[colours].as_array().unwrap().contains(&json!(colour));
+    for (colours, is_light) in [("screen", false), ("beforeprint", true), ("afterprint", false)] {
+        assert_eq!((has(colours, 0xe0_705f), has(colours, 0xb5_564a)), (is_light, !is_light), "{colours}");
+    }
+}
+
+#[test]
+fn an_import_without_disk_usage_is_shown_by_apparent_size() {
+    let Some(Observed { report, .. }) = observed() else { return };
+    let [facts, area, rows, status, colours] = [0, 1, 2, 3, 4].map(|at| &report["apparent"][at]);
+    assert!(facts.as_str().unwrap().starts_with("Apparent size9.1 KiB"), "{facts}");
+    assert_eq!((area, &rows[0][0], &rows[0][2]), (&json!("apparent"), &json!("z.mp4"), &json!(9000)));
+    assert!(status.as_str().unwrap().starts_with("9.1 KiB · 100.0 %"), "{status}");
+    assert!(colours.as_array().unwrap().contains(&json!(0xe0_705f)), "{colours}");
 }
 
 #[test]

@@ -138,14 +138,14 @@ fn nothing_else_is_served() {
         (format!("inventory={id}&dir=%31"), 400),
         (format!("inventory={id}&dir=1&dir=2"), 400),
         (format!("inventory={id}&dir=1&after=%00"), 400),
-        (format!("inventory={id}&dir=1&after=1.f.99999999999999999999"), 400),
+        (format!("inventory={id}&dir=1&after=1.1.f.99999999999999999999"), 400),
         (format!("inventory={id}&dir={}", "9".repeat(400)), 400),
         (format!("inventory={id}&dir=0"), 404),
         (format!("inventory={id}&dir=-1"), 404),
         (format!("inventory={id}&dir=77"), 404),
         (format!("inventory={id}&dir=9223372036854775807"), 404),
         ("inventory=another&dir=1".to_owned(), 409),
-        (format!("inventory={id}&dir=1&after=0.f.18446744073709551615"), 200),
+        (format!("inventory={id}&dir=1&after=0.0.f.18446744073709551615"), 200),
         (format!("inventory={id}&dir=1"), 200),
     ] {
         assert_eq!(server.get(&format!("/?{query}")).0, expected, "{query}");

@@ -7,7 +7,7 @@ use crate::store::{DirState, Error, Inventory, RowGroup, Table};
 use crate::top::UsageSum;
 use crate::top::dirs::DirSums;
 use crate::top::files::counted;
-use crate::top::largest::Largest;
+use crate::top::largest::{Largest, sizes};
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
 use crate::top::span::Span;
@@ -17,13 +17,13 @@ use crate::top::span::Span;
 /// ```
 /// use fathom_inventory::top::outline::ListingCursor;
 ///
-/// let cursor: ListingCursor = "4096.f.17".parse().unwrap();
-/// assert_eq!(cursor.to_string(), "4096.f.17");
-/// assert!("4096.f.-1".parse::<ListingCursor>().is_err());
+/// let cursor: ListingCursor = "4096.12.f.17".parse().unwrap();
+/// assert_eq!(cursor.to_string(), "4096.12.f.17");
+/// assert!("4096.12.f.-1".parse::<ListingCursor>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListingCursor {
-    allocated: u64,
+    sizes: [u64; 2],
     key: ListedKey,
 }
 
@@ -48,16 +48,17 @@ impl std::error::Error for InvalidCursor {}
 
 impl ListingCursor {
     /// Returns whether an entry comes after this place.
-    fn is_before(&self, allocated: u64, key: ListedKey) -> bool {
-        (std::cmp::Reverse(self.allocated), self.key) < (std::cmp::Reverse(allocated), key)
+    fn is_before(&self, sizes: [u64; 2], key: ListedKey) -> bool {
+        (std::cmp::Reverse(self.sizes), self.key) < (std::cmp::Reverse(sizes), key)
     }
 }
 
 impl std::fmt::Display for ListingCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [allocated, apparent] = self.sizes;
         match self.key {
-            ListedKey::Dir(dir_id) => write!(f, "{}.d.{dir_id}", self.allocated),
-            ListedKey::File(row) => write!(f, "{}.f.{row}", self.allocated),
+            ListedKey::Dir(dir_id) => write!(f, "{allocated}.{apparent}.d.{dir_id}"),
+            ListedKey::File(row) => write!(f, "{allocated}.{apparent}.f.{row}"),
         }
     }
 }
@@ -68,14 +69,15 @@ impl FromStr for ListingCursor {
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         let mut parts = text.split('.');
         let mut part = || parts.next().ok_or(InvalidCursor);
-        let (allocated, kind, number) = (part()?, part()?, part()?);
-        let allocated = allocated.parse().map_err(|_| InvalidCursor)?;
+        let (allocated, apparent, kind, number) = (part()?, part()?, part()?, part()?);
+        let size = |text: &str| text.parse().map_err(|_| InvalidCursor);
+        let sizes = [size(allocated)?, size(apparent)?];
         let key = match kind {
             "d" => ListedKey::Dir(number.parse().map_err(|_| InvalidCursor)?),
             "f" => ListedKey::File(number.parse().map_err(|_| InvalidCursor)?),
             _ => return Err(InvalidCursor),
         };
-        if parts.next().is_some() { Err(InvalidCursor) } else { Ok(Self { allocated, key }) }
+        if parts.next().is_some() { Err(InvalidCursor) } else { Ok(Self { sizes, key }) }
     }
 }
 
@@ -159,7 +161,7 @@ pub fn list(
 
 /// Returns an entry whose name and properties are not known yet.
 fn unnamed(key: ListedKey, sum: UsageSum) -> ListedEntry {
-    let cursor = ListingCursor { allocated: sum.allocated, key };
+    let cursor = ListingCursor { sizes: sizes(&sum), key };
     ListedEntry { name: Vec::new(), sum, dir: None, mtime: None, mix: EntryMix::default(), cursor }
 }
 
@@ -187,7 +189,7 @@ struct Listed {
 
 impl Listed {
     fn push(&mut self, key: ListedKey, sum: UsageSum) {
-        if self.after.is_none_or(|after| after.is_before(sum.allocated, key)) {
+        if self.after.is_none_or(|after| after.is_before(sizes(&sum), key)) {
             self.largest.push(key, sum);
         }
     }
@@ -251,7 +253,7 @@ impl DirListing {
                 let columns = FileColumns::read(group)?;
                 while let Some((ListedKey::File(row), at)) = files.next_if(|(key, _)| is_here(key)) {
                     let (entry, row) = (&mut self.entries[*at], row - start);
-                    (entry.name, entry.mtime) = (columns.name(row), columns.mtimes.get(row));
+                    (entry.name, entry.mtime) = (columns.name(row).to_vec(), columns.mtimes.get(row));
                     entry.mix = columns.mix(row, options);
                 }
             }

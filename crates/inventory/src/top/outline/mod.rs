@@ -22,8 +22,19 @@ use select::{NodeKey, NodeSelection, SelectedNode};
 pub use listing::{DirListing, InvalidCursor, ListedEntry, ListingCursor, list};
 pub use mix::EntryMix;
 
-/// The most kinds of extensions.
+/// The most kinds of files.
 pub const KINDS_MAX: usize = 16;
+
+/// The properties of a file that decide its kind.
+#[derive(Clone, Copy, Debug)]
+pub struct FileTraits<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// The extension, in lower case.
+    pub extension: Option<&'a [u8]>,
+    /// The type and the permission bits, as in `st_mode`, if they are known.
+    pub mode: Option<u32>,
+}
 
 /// The options of an outline.
 pub struct OutlineOptions<'a> {
@@ -34,8 +45,8 @@ pub struct OutlineOptions<'a> {
     /// Returns the bytes that a node takes in the output. The properties of directories are not
     /// known by then.
     pub cost: &'a dyn Fn(&OutlineNode) -> usize,
-    /// Returns the kind of files with an extension, below [`KINDS_MAX`].
-    pub kind: &'a dyn Fn(Option<&[u8]>) -> u8,
+    /// Returns the kind of a file, below [`KINDS_MAX`].
+    pub kind: &'a dyn Fn(&FileTraits<'_>) -> u8,
     /// The current time, in microseconds since 1970.
     pub now: i64,
 }
@@ -71,6 +82,8 @@ pub struct Outline {
     /// The sum of the entries that are not directories and that files like `.gitignore` exclude;
     /// `None` if the inventory does not tell.
     pub ignored: Option<UsageSum>,
+    /// The sums of the entries that are not directories, by kind.
+    pub kinds: [UsageSum; KINDS_MAX],
 }
 
 /// Reads the outline of an inventory.
@@ -91,7 +104,7 @@ pub struct Outline {
 ///     nodes_max: 20,
 ///     bytes_max: 10_000,
 ///     cost: &|node| node.name.len(),
-///     kind: &|extension| u8::from(extension == Some(b"rs")),
+///     kind: &|file| u8::from(file.extension == Some(b"rs")),
 ///     now: 0,
 /// };
 /// let outline = outline(&inventory, &options)?;
@@ -106,8 +119,8 @@ pub fn outline(inventory: &Inventory, options: &OutlineOptions<'_>) -> Result<Ou
     let mut builder = OutlineBuilder::new(selection, options);
     inventory.each(Table::Dirs, |group| builder.name_dirs(group))?;
     builder.name_files(inventory, &scope)?;
-    let ignored = inventory.has_column("ignored").then_some(builder.ignored);
-    Ok(Outline { nodes: builder.finish(), total, ignored })
+    let (ignored, kinds) = (inventory.has_column("ignored").then_some(builder.ignored), builder.kinds);
+    Ok(Outline { nodes: builder.finish(), total, ignored, kinds })
 }
 
 /// Nodes whose names are being read.
@@ -122,6 +135,8 @@ struct OutlineBuilder<'a> {
     mixes: MixTable,
     /// The sum of the files that are ignored.
     ignored: UsageSum,
+    /// The sums by kind.
+    kinds: [UsageSum; KINDS_MAX],
 }
 
 impl<'a> OutlineBuilder<'a> {
@@ -136,7 +151,8 @@ impl<'a> OutlineBuilder<'a> {
         files.sort_unstable();
         let nodes: Vec<_> = selection.nodes.iter().map(|node| unnamed(&selection, node)).collect();
         let mixes = MixTable::new(nodes.len());
-        Self { options, selection, nodes, dirs, files, mixes, ignored: UsageSum::default() }
+        let (ignored, kinds) = (UsageSum::default(), [UsageSum::default(); KINDS_MAX]);
+        Self { options, selection, nodes, dirs, files, mixes, ignored, kinds }
     }
 
     fn name_dirs(&mut self, group: &RowGroup<'_>) -> parquet::errors::Result<()> {
@@ -166,12 +182,15 @@ impl<'a> OutlineBuilder<'a> {
             let columns = FileColumns::read(group)?;
             for (row, sum) in rows {
                 let mix = columns.mix(row, self.options);
+                let kind = mix.kind.and_then(|kind| self.kinds.get_mut(usize::from(kind)));
+                kind.into_iter().for_each(|of_kind| of_kind.add(&sum));
                 if mix.ignored == Some(true) {
                     self.ignored.add(&sum);
                 }
                 if let Some((_, at)) = self.files.get(next).filter(|(at, _)| *at == start + row) {
                     let node = &mut self.nodes[*at];
-                    (node.name, node.mtime, node.mix) = (columns.name(row), columns.mtimes.get(row), mix);
+                    (node.name, node.mtime, node.mix) =
+                        (columns.name(row).to_vec(), columns.mtimes.get(row), mix);
                     next += 1;
                 } else if let Some(at) = self.selection.nearest(columns.dir_ids.or_zero()[row]) {
                     self.mixes.add(at, &mix, sum.allocated);
@@ -213,6 +232,7 @@ struct FileColumns {
     extensions: TextColumn,
     mtimes: NumberColumn,
     uids: NumberColumn,
+    modes: NumberColumn,
     ignored: NumberColumn,
 }
 
@@ -224,18 +244,21 @@ impl FileColumns {
             extensions: group.texts("ext")?,
             mtimes: group.numbers("mtime")?,
             uids: group.numbers("uid")?,
+            modes: group.numbers("mode")?,
             ignored: group.numbers("ignored")?,
         })
     }
 
-    fn name(&self, row: usize) -> Vec<u8> {
+    fn name(&self, row: usize) -> &[u8] {
         let [names, raw] = &self.names;
-        raw.get(row).or(names.get(row)).unwrap_or_default().to_vec()
+        raw.get(row).or(names.get(row)).unwrap_or_default()
     }
 
     fn mix(&self, row: usize, options: &OutlineOptions<'_>) -> EntryMix {
+        let mode = self.modes.get(row).and_then(|mode| u32::try_from(mode).ok());
+        let file = FileTraits { name: self.name(row), extension: self.extensions.get(row), mode };
         EntryMix {
-            kind: Some((options.kind)(self.extensions.get(row))),
+            kind: Some((options.kind)(&file)),
             age: self.mtimes.get(row).map(|mtime| age_group(mtime, options.now)),
             uid: self.uids.get(row).and_then(|uid| u32::try_from(uid).ok()),
             ignored: self.ignored.get(row).map(|ignored| ignored == 1),
