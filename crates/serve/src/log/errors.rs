@@ -196,7 +196,7 @@ impl ErrorReporter {
         let line = line(self.0.timed, SystemTime::now(), message);
         self.queue(|queue| {
             if let Some(queue) = queue {
-                queue.line(line);
+                queue.line(&line);
             }
         });
     }

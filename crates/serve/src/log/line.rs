@@ -56,7 +56,7 @@ impl BodySource {
 /// One request with its response.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessRecord<'a> {
-    /// When the request began.
+    /// The time of the line: the end of the response.
     pub time: SystemTime,
     /// The client; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,

@@ -1,13 +1,14 @@
-//! Passes lines from the workers to the log file: through a bounded channel to a writer thread. A
-//! worker never waits for a disk or a pipe; a line without room is dropped and counted.
+//! Passes lines from the workers to the log file: through a bounded buffer to a writer thread.
+//! Lines are in the order in which they were logged. A worker never waits for a disk or a pipe; a
+//! line without room is dropped and counted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use fathom_io::threads;
@@ -18,13 +19,13 @@ use crate::error::{Error, Op};
 /// The writer thread's stack.
 const STACK_BYTES: usize = 256 << 10;
 
-/// A worker passes its lines on when they reach this size, ...
+/// The writer is woken when the lines that wait reach this size, ...
 const CHUNK_BYTES: usize = 64 << 10;
 /// ... or when the oldest is this old.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
-/// The chunks that may wait for the writer. With the workers' buffers they bound the memory that a
-/// stuck disk can take.
-const CHUNKS: usize = 64;
+/// The bytes of lines that may wait for the writer. With as many in its hands they bound the memory
+/// that a stuck disk can take.
+const WAITING_BYTES_MAX: usize = 4 << 20;
 /// The mode of log files: other users may not see who requested which file.
 const FILE_MODE: u32 = 0o640;
 
@@ -40,6 +41,7 @@ pub enum LogTarget {
 /// The state that the writer, the workers and the owner share.
 #[derive(Default)]
 struct LogShared {
+    waiting: Mutex<WaitingLines>,
     dropped: AtomicU64,
     errors: AtomicU64,
     ended: AtomicBool,
@@ -47,10 +49,33 @@ struct LogShared {
     next: Mutex<Option<File>>,
 }
 
-/// A message to the writer thread.
-enum LogMessage {
-    Lines { bytes: Vec<u8>, count: u64 },
-    Wake,
+/// The lines that wait for the writer.
+#[derive(Default)]
+struct WaitingLines {
+    bytes: Vec<u8>,
+    count: u64,
+    /// The time of the first one.
+    since: Option<Instant>,
+}
+
+impl LogShared {
+    fn waiting(&self) -> MutexGuard<'_, WaitingLines> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a complete line, or drops and counts it. Returns whether the writer has enough to
+    /// write.
+    fn add(&self, line: &[u8], now: Option<Instant>) -> bool {
+        let mut waiting = self.waiting();
+        if waiting.bytes.len() + line.len() > WAITING_BYTES_MAX {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+        waiting.bytes.extend_from_slice(line);
+        waiting.count += 1;
+        waiting.since = waiting.since.or(now);
+        waiting.bytes.len() >= CHUNK_BYTES
+    }
 }
 
 /// A callback that appends the line for a number of dropped lines.
@@ -68,7 +93,7 @@ pub(super) struct LogCallbacks {
 pub(super) struct LogQueue {
     path: Option<PathBuf>,
     shared: Arc<LogShared>,
-    sender: SyncSender<LogMessage>,
+    wake: SyncSender<()>,
     done: Receiver<()>,
 }
 
@@ -83,7 +108,8 @@ impl LogQueue {
             LogTarget::Stream(stream) => (None, stream),
         };
         let shared = Arc::<LogShared>::default();
-        let (sender, receiver) = sync_channel(CHUNKS);
+        // One message is enough, whatever is to be done.
+        let (wake, receiver) = sync_channel(1);
         // No message is ever sent: the channel closes when the writer ends.
         let (alive, done) = sync_channel(0);
         let mut writer = LogThread { sink, torn: false, reported: 0, notices, shared: shared.clone() };
@@ -92,16 +118,15 @@ impl LogQueue {
             writer.run(&receiver);
         });
         match thread {
-            Ok(_) => Ok(Self { path, shared, sender, done }),
+            Ok(_) => Ok(Self { path, shared, wake, done }),
             Err(source) => Err(Error::new(Op::Start, "the log's thread", source)),
         }
     }
 
     /// Queues one complete line; a line without room is dropped and counted.
-    pub(super) fn line(&self, line: Vec<u8>) {
-        if self.sender.try_send(LogMessage::Lines { bytes: line, count: 1 }).is_err() {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+    pub(super) fn line(&self, line: &[u8]) {
+        self.shared.add(line, None);
+        wake(&self.wake);
     }
 
     /// Reopens the log file under its name, after the old one was renamed (logrotate). If it cannot
@@ -110,8 +135,7 @@ impl LogQueue {
         let Some(path) = &self.path else { return Ok(()) };
         let file = open(path)?;
         *self.shared.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
-        // A full channel wakes the writer as well.
-        let _ = self.sender.try_send(LogMessage::Wake);
+        wake(&self.wake);
         Ok(())
     }
 
@@ -129,8 +153,8 @@ impl LogQueue {
     /// Waits until all lines are written, for at most `timeout`. Returns whether they are. All
     /// loggers must be dropped before.
     pub(super) fn close(self, timeout: Duration) -> bool {
-        let Self { sender, done, .. } = self;
-        drop(sender);
+        let Self { wake, done, .. } = self;
+        drop(wake);
         done.recv_timeout(timeout) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
     }
 }
@@ -168,11 +192,9 @@ impl AccessLogWriter {
     pub fn logger(&self) -> WorkerLogger {
         WorkerLogger {
             lines: LineFormatter::new(self.style),
-            buffer: Vec::new(),
-            count: 0,
-            since: None,
+            line: Vec::new(),
             shared: self.queue.shared.clone(),
-            sender: self.queue.sender.clone(),
+            wake: self.queue.wake.clone(),
         }
     }
 
@@ -222,14 +244,18 @@ fn open_or_make(path: &Path) -> Result<(File, bool), Error> {
     opened.map_err(|source| Error::new(Op::OpenLog, path.display().to_string(), source))
 }
 
-/// The logger of a worker: a buffer that is passed to the writer as a whole, also on drop.
+/// Wakes the writer. If the channel is full, a message is on its way.
+fn wake(channel: &SyncSender<()>) {
+    let _ = channel.try_send(());
+}
+
+/// The logger of a worker. The lines of all workers are in one buffer, in their order.
 pub struct WorkerLogger {
     lines: LineFormatter,
-    buffer: Vec<u8>,
-    count: u64,
-    since: Option<Instant>,
+    /// The line, formatted while others may add theirs.
+    line: Vec<u8>,
     shared: Arc<LogShared>,
-    sender: SyncSender<LogMessage>,
+    wake: SyncSender<()>,
 }
 
 impl WorkerLogger {
@@ -238,45 +264,19 @@ impl WorkerLogger {
         if self.shared.ended.load(Ordering::Relaxed) {
             return;
         }
-        if self.buffer.len() >= CHUNK_BYTES && !self.pass_on() {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        self.lines.line(record, &mut self.buffer);
-        self.count += 1;
-        self.since.get_or_insert(now);
-        if self.buffer.len() >= CHUNK_BYTES {
-            self.pass_on();
+        self.line.clear();
+        self.lines.line(record, &mut self.line);
+        if self.shared.add(&self.line, Some(now)) {
+            wake(&self.wake);
         }
     }
 
-    /// Passes lines to the writer that have waited for a second. Call it regularly, even without
+    /// Wakes the writer for lines that have waited for a second. Call it regularly, even without
     /// requests.
     pub fn flush_if_due(&mut self, now: Instant) {
-        if self.since.is_some_and(|since| now.saturating_duration_since(since) >= FLUSH_AFTER) {
-            self.pass_on();
-        }
-    }
-
-    /// Passes the buffer to the writer. Returns false if the channel is full; then the lines stay
-    /// in the buffer.
-    fn pass_on(&mut self) -> bool {
-        let bytes = std::mem::take(&mut self.buffer);
-        let message = LogMessage::Lines { bytes, count: self.count };
-        if let Err(TrySendError::Full(LogMessage::Lines { bytes, .. })) = self.sender.try_send(message) {
-            self.buffer = bytes;
-            return false;
-        }
-        self.count = 0;
-        self.since = None;
-        true
-    }
-}
-
-impl Drop for WorkerLogger {
-    fn drop(&mut self) {
-        if self.count > 0 && !self.pass_on() {
-            self.shared.dropped.fetch_add(self.count, Ordering::Relaxed);
+        let since = self.shared.waiting().since;
+        if since.is_some_and(|since| now.saturating_duration_since(since) >= FLUSH_AFTER) {
+            wake(&self.wake);
         }
     }
 }
@@ -294,20 +294,29 @@ struct LogThread {
 
 impl LogThread {
     /// Writes until all senders are gone, or the reader of the stream is.
-    fn run(&mut self, receiver: &Receiver<LogMessage>) {
-        for message in receiver {
-            let next = self.shared.next.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(file) = next {
-                self.sink = Box::new(file);
-                self.torn = false;
+    fn run(&mut self, receiver: &Receiver<()>) {
+        while receiver.recv().is_ok() {
+            if self.write_waiting().is_err() {
+                return self.shared.ended.store(true, Ordering::Relaxed);
             }
-            let LogMessage::Lines { bytes, count } = message else { continue };
-            if self.write(&bytes, count).is_err() {
-                self.shared.ended.store(true, Ordering::Relaxed);
-                return;
-            }
+        }
+        // Lines that nobody has woken this thread for. Nothing can be reported about an error.
+        let _ = self.write_waiting();
+    }
+
+    /// Writes all lines that wait, after a reopened file has taken the place of the old one.
+    fn write_waiting(&mut self) -> io::Result<()> {
+        let next = self.shared.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(file) = next {
+            self.sink = Box::new(file);
+            self.torn = false;
+        }
+        let WaitingLines { bytes, count, .. } = std::mem::take(&mut *self.shared.waiting());
+        if count > 0 {
+            self.write(&bytes, count)?;
             self.report_dropped();
         }
+        Ok(())
     }
 
     /// Writes `count` lines. Returns an error only if the stream has lost its reader for good.
@@ -449,6 +458,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_in_the_order_in_which_they_were_logged() {
+        let (target, written) = script(Vec::new());
+        let log = AccessLogWriter::start(LogFormat::Combined, target, |_| {}).unwrap();
+        let (mut loggers, start) = ([log.logger(), log.logger(), log.logger()], Instant::now());
+        for request in 0..3000 {
+            // One worker is seldom busy, and the writer is woken now and then.
+            let logger = &mut loggers[if request % 100 == 0 { 2 } else { request % 2 }];
+            logger.log(&record(format!("/{request}").as_bytes()), start);
+            if request % 777 == 0 {
+                logger.flush_if_due(start + FLUSH_AFTER);
+            }
+        }
+        drop(loggers);
+        assert!(log.close(PATIENCE));
+        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        let targets = text.lines().map(|line| line.split(' ').nth(6).unwrap().to_owned());
+        assert!(targets.eq((0..3000).map(|request| format!("/{request}"))));
+    }
+
+    #[test]
     fn a_stuck_disk_drops_lines_and_counts_them() {
         let (arrived, has_arrived) = std::sync::mpsc::channel();
         let (permit, open) = std::sync::mpsc::channel();
@@ -462,16 +491,16 @@ mod tests {
         let target = vec![b'a'; CHUNK_BYTES];
         logger.log(&record(&target), Instant::now());
         has_arrived.recv().unwrap();
-        // One chunk is being written, `CHUNKS` wait in the channel, and one more is in the worker's
-        // buffer.
-        for _ in 0..=CHUNKS {
+        // One line is being written. A line is longer than its target.
+        let (room, lines) = (WAITING_BYTES_MAX / CHUNK_BYTES - 1, || log.queue.shared.waiting().count);
+        for _ in 0..room {
             logger.log(&record(&target), Instant::now());
         }
-        assert_eq!(log.dropped(), 0);
+        assert_eq!((log.dropped(), lines()), (0, room as u64));
         for _ in 0..5 {
             logger.log(&record(&target), Instant::now());
         }
-        assert_eq!(log.dropped(), 5);
+        assert_eq!((log.dropped(), lines()), (5, room as u64));
         drop(permit);
         drop(logger);
         assert!(log.close(PATIENCE));
@@ -480,14 +509,14 @@ mod tests {
     #[test]
     fn a_torn_line_is_ended_and_the_loss_is_told() {
         let (target, written) = script(vec![Ok(4), Err(io::Error::from_raw_os_error(28))]);
-        let log = AccessLogWriter::start(LogFormat::Combined, target, |_| {}).unwrap();
-        drop({
-            let mut logger = log.logger();
-            logger.log(&record(b"/lost"), Instant::now());
-            logger
-        });
-        let mut logger = log.logger();
-        logger.log(&record(b"/kept"), Instant::now());
+        let (failed, has_failed) = std::sync::mpsc::channel();
+        let failed = move |_: &io::Error| drop(failed.send(()));
+        let log = AccessLogWriter::start(LogFormat::Combined, target, failed).unwrap();
+        let (mut logger, start) = (log.logger(), Instant::now());
+        logger.log(&record(b"/lost"), start);
+        logger.flush_if_due(start + FLUSH_AFTER);
+        has_failed.recv().unwrap();
+        logger.log(&record(b"/kept"), start);
         drop(logger);
         let shared = log.queue.shared.clone();
         assert!(log.close(PATIENCE));
@@ -505,13 +534,11 @@ mod tests {
     fn logging_ends_when_the_reader_is_gone() {
         let (target, written) = script(vec![Err(ErrorKind::BrokenPipe.into())]);
         let log = AccessLogWriter::start(LogFormat::Json, target, |_| {}).unwrap();
-        let mut first = log.logger();
-        first.log(&record(b"/1"), Instant::now());
-        drop(first);
+        let (mut logger, start) = (log.logger(), Instant::now());
+        logger.log(&record(b"/1"), start);
+        logger.flush_if_due(start + FLUSH_AFTER);
         assert!(log.queue.done.recv_timeout(PATIENCE).is_err());
-        let mut second = log.logger();
-        second.log(&record(b"/2"), Instant::now());
-        drop(second);
+        logger.log(&record(b"/2"), start);
         assert_eq!(log.dropped(), 1, "only the line that failed counts; logging has ended after it");
         assert!(written.lock().unwrap().is_empty());
     }
@@ -522,14 +549,18 @@ mod tests {
         let log = AccessLogWriter::start(LogFormat::Json, target, |_| {}).unwrap();
         let mut logger = log.logger();
         let start = Instant::now();
+        let lines = || written.lock().unwrap().iter().filter(|byte| **byte == b'\n').count();
         logger.log(&record(b"/"), start);
         logger.flush_if_due(start + FLUSH_AFTER / 2);
-        assert_eq!(logger.count, 1);
+        assert_eq!((log.queue.shared.waiting().count, lines()), (1, 0));
         logger.flush_if_due(start + FLUSH_AFTER);
-        assert_eq!(logger.count, 0);
+        while lines() == 0 {
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::yield_now();
+        }
         drop(logger);
         assert!(log.close(PATIENCE));
-        assert_eq!(written.lock().unwrap().iter().filter(|&&byte| byte == b'\n').count(), 1);
+        assert_eq!(lines(), 1);
     }
 
     #[test]

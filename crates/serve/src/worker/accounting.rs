@@ -29,7 +29,6 @@ pub(crate) struct RequestAccount {
 
 /// The part of a request that the access log alone needs.
 struct LoggedRequest {
-    time: SystemTime,
     peer: Rc<Peer>,
     request: request::Parts,
     user: Option<Rc<str>>,
@@ -61,9 +60,7 @@ impl RequestAccount {
     ) {
         (self.status, self.source) = (Some(status), source);
         if self.worker.logger.borrow().is_some() {
-            let time = SystemTime::now() - self.start.elapsed();
-            self.line =
-                Some(Box::new(LoggedRequest { time, peer: Rc::clone(peer), request: request(), user }));
+            self.line = Some(Box::new(LoggedRequest { peer: Rc::clone(peer), request: request(), user }));
         }
     }
 
@@ -103,12 +100,12 @@ impl RequestAccount {
     }
 
     fn log(&self, line: &LoggedRequest) {
-        let LoggedRequest { time, peer, request, user } = line;
+        let LoggedRequest { peer, request, user } = line;
         let field = |name| request.headers.get(name).map(HeaderValue::as_bytes);
         let target = request.uri.path_and_query().map_or("*", |target| target.as_str());
         let authority = request.uri.authority().map(|authority| authority.as_str().as_bytes());
         let record = AccessRecord {
-            time: *time,
+            time: SystemTime::now(),
             peer: peer.address,
             user: user.as_deref(),
             method: self.method.as_str().as_bytes(),
