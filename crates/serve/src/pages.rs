@@ -7,11 +7,11 @@ use http::StatusCode;
 
 /// The `Content-Security-Policy` of every built-in page: its own style sheet, and no other resource
 /// (CSP Level 3, section 8.4 for the hash).
-pub const CSP: &str = "default-src 'none'; style-src 'sha256-71jfHepvG7B6o2DqhTJfH6hDAmPOBezsmH2RZ4D3deM='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub const CSP: &str = "default-src 'none'; style-src 'sha256-IH6dBOnswoN0gdJ/7b03oCnE0Bd3IBn6Vgvqf6e2Krk='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The `Content-Security-Policy` of pages with a form, which may be submitted to the page's own
 /// server.
-pub const CSP_FORM: &str = "default-src 'none'; style-src 'sha256-71jfHepvG7B6o2DqhTJfH6hDAmPOBezsmH2RZ4D3deM='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+pub const CSP_FORM: &str = "default-src 'none'; style-src 'sha256-IH6dBOnswoN0gdJ/7b03oCnE0Bd3IBn6Vgvqf6e2Krk='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// The style sheet. Rows are 24 pixels high, so that 24 of them fit a laptop's screen, and 44 on
 /// touch screens. Long names break anywhere rather than widen the page. Narrow screens show only
@@ -36,7 +36,7 @@ th:first-child,td:first-child{width:100%;padding:0}
 th:nth-child(2),td:nth-child(2){text-align:right}
 th a,td:first-child a,td:first-child span{display:block;padding:var(--pad) 0;line-height:1.4375rem}
 td:first-child a,td:first-child span{position:relative;padding-left:1.5rem;overflow-wrap:anywhere;white-space:pre-wrap;unicode-bidi:plaintext;text-align:left}
-td:first-child a::before,td:first-child span::before{content:'';position:absolute;left:0;top:calc(var(--pad) + .375rem);width:1rem;height:1rem;background:var(--dim);clip-path:path(evenodd,'M3 1h7l3 3v11H3zM5 6v1h6V6zM5 9v1h6V9zM5 12v1h4v-1z')}
+td:first-child a::before,td:first-child span::before{content:'';position:absolute;left:0;top:calc(var(--pad) + .25rem);width:1rem;height:1rem;background:var(--dim);clip-path:path(evenodd,'M3 1h7l3 3v11H3zM5 6v1h6V6zM5 9v1h6V9zM5 12v1h4v-1z')}
 td a[href$='/']::before{background:var(--link);clip-path:path('M1 3h5l2 2h7v9H1z')}
 td a[href='../']::before{clip-path:path('M8 2l6 6h-4v6H6V8H2z')}
 td a:is([href$='.png' i],[href$='.jpg' i],[href$='.jpeg' i],[href$='.gif' i],[href$='.webp' i],[href$='.avif' i],[href$='.svg' i])::before{clip-path:path(evenodd,'M1 2h14v12H1zM3 4v8l3-4 2 2 3-4 2 4V4z')}

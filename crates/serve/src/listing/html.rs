@@ -34,6 +34,7 @@ pub fn html(
     breadcrumbs(page.path, &mut out);
     form(page, &mut out);
     out.push_str("</header>\n");
+    archive_links(archives, &mut out);
     page_links(page, &mut out);
     out.push_str("<table>\n<thead>\n<tr>");
     for key in [SortKey::Name, SortKey::Size, SortKey::Time] {
@@ -50,7 +51,6 @@ pub fn html(
     out.push_str("</tbody>\n</table>\n");
     count(page, &mut out);
     page_links(page, &mut out);
-    archive_links(archives, &mut out);
     if let Some(readme) = readme.filter(|_| page.view.page == 0 && page.view.filter.is_empty()) {
         readme_section(readme, &mut out);
     }
@@ -166,9 +166,13 @@ fn size(entry: &ListingEntry, out: &mut String) {
     }
     let mut human = Vec::with_capacity(8);
     BlockSize::HUMAN.write(entry.bytes, &mut human);
-    write(out, format_args!("<td title=\"{} bytes\">", entry.bytes));
-    out.push_str(&String::from_utf8_lossy(&human));
-    out.push_str("</td>");
+    let human = String::from_utf8_lossy(&human);
+    let digits = human.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &human[digits.len()..] {
+        "" => "B".to_owned(),
+        letter => format!("{letter}iB"),
+    };
+    write(out, format_args!("<td title=\"{} bytes\">{digits} {unit}</td>", entry.bytes));
 }
 
 fn time(mtime: FileTime, out: &mut String) {
