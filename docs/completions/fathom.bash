@@ -184,7 +184,7 @@ _fathom() {
             esac
             ;;
         serve)
-            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --base= --mount= --index= --listing --listing= --explore --explore= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-password-checks= --max-wrong-passwords= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
+            options='-l --listen= -p --port= --tls-cert= --tls-key= --tls-self-signed --tls-self-signed= --http3 --http3= --tls-client-ca= --tls-client-auth= --redirect-http= --trusted-proxies= --client-from= --root= --base= --mount= --index= --listing --listing= --explore --explore= --names= --archive --archive= --spa --spa= --error-page= --clean-urls --clean-urls= --try= --hide= --deny= --dotfiles --dotfiles= --symlinks= --precompressed --precompressed= --compress --compress= --compress-max= --etag= --cache-control= --header= --security-headers --security-headers= --cors --cors= --cors-headers= --auth= --auth-file= --auth-path= --allow-from= --deny-from= --maintenance --maintenance= --maintenance-file= --io= --workers= --sendfile= --pool-threads= --cache-files= --cache-age= --cache-bytes= --max-connections= --max-header-bytes= --max-headers= --max-target= --max-body= --max-ranges= --max-streams= --max-listing-bytes= --max-archives= --max-rate= --max-burst= --max-password-checks= --max-wrong-passwords= --max-buffers= --header-timeout= --idle-timeout= --write-timeout= --drain-notice= --drain= --health --health= --metrics --metrics= --access-log= --log-format= --error-log= -c --config= -t --check --io-report --json -h --help --version'
             case $flag in
                 -l|--listen|--listen=) compopt +o default 2>/dev/null; return ;;
                 -p|--port|--port=) compopt +o default 2>/dev/null; return ;;
@@ -203,6 +203,7 @@ _fathom() {
                 --index|--index=) compopt +o default 2>/dev/null; return ;;
                 --listing=) values='yes no' ;;
                 --explore=) values='yes no' ;;
+                --names|--names=) compopt +o default 2>/dev/null; return ;;
                 --archive=) compopt +o default 2>/dev/null; return ;;
                 --spa=) compopt +o default 2>/dev/null; return ;;
                 --error-page|--error-page=) compopt +o default 2>/dev/null; return ;;

@@ -233,6 +233,7 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -l mount -x -d 'serve 
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l index -x -d 'names of files that stand for their directory, separated by commas; otherwise index.html'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l listing -f -a 'yes no' -d 'list directories that have no index'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l explore -f -a 'yes no' -d 'show the newest inventory in DIR as a page with a map, and nothing else'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l names -x -d 'answer requests for these host names alone, separated by commas, beside addresses and localhost; otherwise all, with --explore none'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l archive -f -d 'send a directory as one file for ?archive=FORMAT: tar.zst, tar.gz or zip'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l spa -f -d 'answer with the file at PATH, or /index.html, where there is none, for programs that route in the browser'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l error-page -x -d 'the file at PATH for STATUS, like 404 or 5xx; repeatable'

@@ -280,7 +280,9 @@ pub struct ErrorLogConfig {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct SiteConfig {
-    /// The host names, `*.example.org` for all names below one; empty for the default site.
+    /// The host names, `*.example.org` for all names below one. The default site, if it has any,
+    /// answers these alone, besides addresses and `localhost`; without any it answers all names,
+    /// but none if it is explored.
     pub names: Vec<String>,
     /// The path that all paths of the site are below, like `/app`; `/` by default.
     pub base: Option<String>,

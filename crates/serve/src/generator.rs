@@ -71,6 +71,8 @@ pub enum GenerateError {
     BadRequest,
     /// There is no such thing: 404.
     NotFound,
+    /// There is nothing to show, perhaps not any more: 404. The text is for the error log.
+    Absent(String),
     /// The query refers to something that has been replaced: 409.
     Replaced,
     /// The answer cannot be generated: 500. The text is for the error log.

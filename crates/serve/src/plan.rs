@@ -65,6 +65,8 @@ pub(crate) struct SitePlan {
     pub(crate) root: Arc<SiteRoot>,
     /// Whether the site has a directory. Without one, requests are refused.
     pub(crate) has_root: bool,
+    /// The only names that the site answers; `None` for all. Other sites are chosen by their names.
+    names: Option<HostTable>,
     /// The file name, if the root is a single file instead of a directory.
     pub(crate) single_file: Option<Vec<u8>>,
     pub(crate) rules: Rules,
@@ -100,7 +102,10 @@ impl Plan {
         config.check()?;
         let tls = config.tls.is_some();
         let sites = rules::sites(config).map(|(key, site)| SitePlan::with_mounts(site, &key, tls));
-        let sites = sites.collect::<Result<Vec<_>, _>>()?;
+        let mut sites = sites.collect::<Result<Vec<_>, _>>()?;
+        if let Some(default) = sites.first_mut() {
+            default.names = own_names(&config.site)?;
+        }
         let ms = Duration::from_millis;
         Ok(Arc::new(Self {
             roots: sites.iter().flat_map(SitePlan::roots).collect(),
@@ -138,7 +143,20 @@ impl Plan {
     }
 }
 
+/// Returns the names that the default site answers alone. One that is explored answers no name that
+/// was not listed.
+fn own_names(site: &config::SiteConfig) -> Result<Option<HostTable>, Error> {
+    let is_explored = site.explore || site.mounts.iter().any(|mount| mount.as_site(site).explore);
+    let has_names = is_explored || !site.names.is_empty();
+    has_names.then(|| HostTable::of_names(&site.names)).transpose()
+}
+
 impl SitePlan {
+    /// Returns whether the site answers requests for `host`.
+    pub(crate) fn answers(&self, host: &[u8]) -> bool {
+        self.names.as_ref().is_none_or(|names| names.has(host))
+    }
+
     fn with_mounts(site: &config::SiteConfig, key: &str, tls: bool) -> Result<Self, Error> {
         let load = |auth: Option<&config::AuthConfig>, key: &str| {
             auth.map(|auth| Authenticator::load(auth, key)).transpose()
@@ -176,6 +194,7 @@ impl SitePlan {
             compiled_mounts: Vec::new(),
             root: if site.has_root() { root(&dir, links)? } else { Arc::new(SiteRoot::absent()) },
             has_root: site.has_root(),
+            names: None,
             single_file,
             rules: Rules::new(site, key, tls)?,
             types: MediaTypes::new(site).map_err(|error| Error::configure(key, error))?,

@@ -96,6 +96,8 @@ impl EntriesQuery {
 struct InventoryStore {
     checked: Option<LastLook>,
     shown: Option<Arc<ShownInventory>>,
+    /// Whether no inventory was there at the last look.
+    is_empty: bool,
 }
 
 /// The last look at a directory of inventories.
@@ -111,13 +113,17 @@ type FileStamp = Option<(SystemTime, u64, u64)>;
 impl InventoryStore {
     /// Returns the newest inventory. It is looked for again if the directory or the manifest of the
     /// one that is shown has changed, at most once in [`CHECK_INTERVAL`]. One that cannot be opened
-    /// is passed over, and if none can, the one that was shown stays.
+    /// is passed over, and if none can, the one that was shown stays, unless it was removed.
     fn newest(&mut self, root: &Path) -> Result<Arc<ShownInventory>, GenerateError> {
         if !self.is_current(root) {
             self.look(root);
         }
         self.shown.clone().ok_or_else(|| {
-            failed(format_args!("there is no inventory that can be opened in '{}'", root.display()))
+            let root = root.display();
+            match self.is_empty {
+                true => GenerateError::Absent(format!("there is no inventory in '{root}'")),
+                false => failed(format_args!("there is no inventory that can be opened in '{root}'")),
+            }
         })
     }
 
@@ -136,7 +142,11 @@ impl InventoryStore {
         let now = SystemTime::now();
         // The times are read before the files: a later change has a later time.
         let before = stamp(root);
-        let mut paths = newest_first(root).into_iter();
+        let paths = newest_first(root);
+        self.is_empty = paths.is_empty();
+        // The names in an inventory that was removed are not to be read any more.
+        self.shown.take_if(|shown| !paths.contains(&shown.path));
+        let mut paths = paths.into_iter();
         let found = paths.find_map(|path| {
             let inventory = Inventory::open(&path).ok()?;
             Some((id(&path, inventory.manifest()), path, inventory))

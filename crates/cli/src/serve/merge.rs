@@ -135,6 +135,7 @@ impl ConfigBuilder {
             ServeOption::Index => site.index = list(given.text()?),
             ServeOption::Listing => site.listing = given.yes()?,
             ServeOption::Explore => site.explore = given.yes()?,
+            ServeOption::Names => site.names = list(given.text()?),
             ServeOption::Archive => {
                 site.archives = match given.switch()? {
                     Switch::Off => Vec::new(),

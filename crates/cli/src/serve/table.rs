@@ -27,6 +27,7 @@ pub(crate) enum ServeOption {
     Index,
     Listing,
     Explore,
+    Names,
     Archive,
     Spa,
     ErrorPage,
@@ -143,6 +144,12 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
         .more(
             "DIR has inventories of `fathom scan` with names that end in .inv, or is one. The page is that of `fathom report`, and fetches \
              directories that it leaves out. Everyone who may read the page sees the names of all files in the inventory: see `--auth`. A page takes 2 MB of `--max-listing-bytes` while it is made.",
+        ),
+    long(ServeOption::Names, "names", FILES, "answer requests for these host names alone, separated by commas, beside addresses and localhost; otherwise all, with --explore none")
+        .required("NAMES", ValueKind::Text)
+        .more(
+            "`*.example.org` is all names below example.org. Requests for other names get 421. A page of another site could make a browser \
+             ask for its own name at the address of this server, and read the answer.",
         ),
     long(ServeOption::Archive, "archive", FILES, "send a directory as one file for ?archive=FORMAT: `tar.zst`, `tar.gz` or `zip`")
         .optional("FORMATS", ValueKind::Text)

@@ -80,6 +80,10 @@ impl RequestContext<'_> {
             Ok(Err(GenerateError::BadRequest)) => self.error(StatusCode::BAD_REQUEST).await,
             Ok(Err(GenerateError::NotFound)) => self.error(StatusCode::NOT_FOUND).await,
             Ok(Err(GenerateError::Replaced)) => self.error(StatusCode::CONFLICT).await,
+            Ok(Err(GenerateError::Absent(why))) => {
+                self.worker.report(ErrorCategory::Files, || why);
+                self.error(StatusCode::NOT_FOUND).await
+            }
             Ok(Err(GenerateError::Failed(why))) => {
                 self.worker.report(ErrorCategory::Files, || why);
                 self.error(StatusCode::INTERNAL_SERVER_ERROR).await

@@ -175,12 +175,17 @@ fn site<'p>(plan: &'p Plan, request: &request::Parts, headers: &RequestHeaders<'
     if headers.host_is_ambiguous || !is_ours {
         return None;
     }
-    let authority = request.uri.authority().map(|authority| authority.as_str().as_bytes());
-    match authority.or(headers.host.map(HeaderValue::as_bytes)) {
+    match host(request, headers) {
         Some(host) => plan.site(host),
         None if request.version == Version::HTTP_11 => None,
         None => plan.default_site(),
     }
+}
+
+/// Returns the host of a request, with its port.
+fn host<'r>(request: &'r request::Parts, headers: &RequestHeaders<'r>) -> Option<&'r [u8]> {
+    let authority = request.uri.authority().map(|authority| authority.as_str().as_bytes());
+    authority.or(headers.host.map(HeaderValue::as_bytes))
 }
 
 /// Returns a status with a plain-text body, for requests that are refused before a site's pages
@@ -200,7 +205,7 @@ impl RequestContext<'_> {
         if let Some(answer) = self.respond_before_authentication() {
             return self.with_site_headers(answer, &self.path());
         }
-        if !self.host.has_root && self.plan.metrics.as_deref() != Some(self.request.uri.path()) {
+        if self.is_misdirected() {
             return plain(StatusCode::MISDIRECTED_REQUEST);
         }
         if self.is_in_maintenance() {
@@ -215,6 +220,13 @@ impl RequestContext<'_> {
             return Box::pin(self.metrics()).await;
         }
         self.resource().await
+    }
+
+    /// Returns whether the site has no directory, or does not answer for the host that was asked.
+    fn is_misdirected(&self) -> bool {
+        let is_metrics = self.plan.metrics.as_deref() == Some(self.request.uri.path());
+        let is_asked = host(self.request, self.headers).is_none_or(|host| self.host.answers(host));
+        !is_asked || (!self.host.has_root && !is_metrics)
     }
 
     /// Returns the metrics. They cover every site, so a rule that makes their path public does not

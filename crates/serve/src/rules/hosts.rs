@@ -4,7 +4,7 @@
 //! Does not own: requests without a host, or with several.
 
 use std::collections::HashMap;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::config::SiteConfig;
 use crate::error::Error;
@@ -55,6 +55,30 @@ impl HostTable {
             }
         }
         Ok(hosts)
+    }
+
+    /// Indexes the names that a site answers alone.
+    ///
+    /// # Errors
+    /// If a name is invalid, has a port, or is there twice.
+    pub(crate) fn of_names(names: &[String]) -> Result<Self, Error> {
+        let mut hosts = Self::default();
+        for (which, name) in names.iter().enumerate() {
+            let added = hosts.add(name, Self::DEFAULT + 1);
+            added.map_err(|cause| Error::configure(format!("site.names[{which}]"), cause))?;
+        }
+        Ok(hosts)
+    }
+
+    /// Returns whether `host` has one of the names, or is an address or a name of this machine. A
+    /// name of others may lead here all the same: their page could then read what this server
+    /// answers (DNS rebinding). A browser that was given an address asked for it itself.
+    pub(crate) fn has(&self, host: &[u8]) -> bool {
+        let Some(name) = name(host) else { return false };
+        let is_address = std::str::from_utf8(name).is_ok_and(|name| name.parse::<Ipv4Addr>().is_ok());
+        let top = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+        let is_own = is_address || name.starts_with(b"[") || top.eq_ignore_ascii_case(b"localhost");
+        is_own || self.find(host).is_some_and(|number| number != Self::DEFAULT)
     }
 
     fn add(&mut self, text: &str, site: usize) -> Result<(), String> {
@@ -139,6 +163,43 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_site_of_its_own_names_answers_these_and_those_of_this_machine() {
+        let names = ["a.org", "*.b.org"].map(str::to_owned);
+        let hosts = HostTable::of_names(&names).unwrap();
+        let none = HostTable::of_names(&[]).unwrap();
+        for own in [
+            "localhost",
+            "LOCALHOST:8080",
+            "x.localhost.",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "[::1]:8080",
+            "192.0.2.7",
+        ] {
+            assert!(hosts.has(own.as_bytes()) && none.has(own.as_bytes()), "{own}");
+        }
+        for named in ["a.org", "A.org:8080", "a.org.", "x.b.org"] {
+            assert!(hosts.has(named.as_bytes()) && !none.has(named.as_bytes()), "{named}");
+        }
+        for other in [
+            "evil.org",
+            "b.org",
+            "a.org.evil.org",
+            "127.0.0.1.evil.org",
+            "localhost.evil.org",
+            "1.2.3",
+            "",
+            "a b",
+        ] {
+            assert!(!hosts.has(other.as_bytes()), "{other}");
+        }
+        for invalid in ["http://a.org", "a:80", ""] {
+            let error = HostTable::of_names(&["a".to_owned(), invalid.to_owned()]).unwrap_err();
+            assert!(error.to_string().contains("site.names[1]"), "{error}");
+        }
+    }
 
     fn site(names: &[&str]) -> SiteConfig {
         SiteConfig { names: names.iter().map(|name| (*name).to_owned()).collect(), ..SiteConfig::default() }

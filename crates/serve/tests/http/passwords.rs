@@ -57,7 +57,7 @@ impl Held {
         let text = format!(
             "listen = ['127.0.0.1:0']\nworkers = 1\nhealth = '/health'\nmetrics = '/metrics'\n\
              pool = {{ threads = 1 }}\nlimits = {{ password-checks = {}, {limits} }}\n\
-             site = {{ root = '{root}', explore = true }}\n\
+             site = {{ root = '{root}', explore = true, names = ['a', 'site.example'] }}\n\
              [[host]]\nnames = ['b']\nroot = '{root}'\nauth.users.anna = '{}'\n",
             8 * OWN,
             hash("secret"),

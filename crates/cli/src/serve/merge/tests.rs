@@ -77,6 +77,7 @@ const SAMPLES: &[OptionSample] = &[
     sample(ServeOption::Index, "a,b", "c", "site.index = ['a', 'b']"),
     sample(ServeOption::Listing, "yes", "no", "site.listing = true"),
     sample(ServeOption::Explore, "yes", "no", "site.explore = true"),
+    sample(ServeOption::Names, "a.org,*.b.org", "c.org", "site.names = ['a.org', '*.b.org']"),
     sample(ServeOption::Archive, "yes", "zip", "site.archives = ['tar.zst', 'tar.gz', 'zip']"),
     sample(ServeOption::Spa, "yes", "/b.html", "site.fallback = '/index.html'"),
     sample(ServeOption::ErrorPage, "404=/a", "404=/b", "site.error-pages.404 = '/a'"),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::serve::curl::USER;
+use crate::serve::curl::{USER, needs_curl};
 use crate::serve::server::{ServeDirectory, Server, finish, script, until};
 use crate::support::selenium_python;
 
@@ -248,13 +248,16 @@ fn a_directory_without_inventories_is_an_error_until_it_has_one() {
     let home = inventory(&[("a/f", 5000)]);
     fs::rename(home.at("www/first.inv"), home.at("kept.inv")).unwrap();
     let server = home.serve("--explore");
-    assert_eq!(server.get("/").0, 500);
-    until("it is logged", || {
-        server.err().contains("there is no inventory that can be opened in 'www'").then_some(())
-    });
+    assert_eq!(server.get("/").0, 404);
+    until("it is logged", || server.err().contains("there is no inventory in 'www'").then_some(()));
     fs::rename(home.at("kept.inv"), home.at("www/first.inv")).unwrap();
     until("it is shown", || Some(server.get("/")).filter(|(status, _)| *status == 200));
     assert_eq!(page(&server)["total"][2], 3);
+    // An inventory that was removed is not shown any more.
+    copy(&home.at("www/first.inv"), &home.at("kept.inv"));
+    fs::remove_dir_all(home.at("www/first.inv")).unwrap();
+    until("it is gone", || Some(server.get("/")).filter(|(status, _)| *status == 404));
+    fs::rename(home.at("kept.inv"), home.at("www/first.inv")).unwrap();
     // A damaged file is noticed, and the server goes on.
     let mut damaged = fs::read(home.at("www/first.inv/entries-00000.parquet")).unwrap();
     damaged[40] ^= 1;
@@ -263,6 +266,36 @@ fn a_directory_without_inventories_is_an_error_until_it_has_one() {
     fs::write(home.at("other/damaged.inv/entries-00000.parquet"), damaged).unwrap();
     let broken = Server::start(&home, &mut home.command("-l 127.0.0.1:0 --explore other"));
     assert_eq!((broken.get("/").0, broken.get("/x").0), (500, 404));
+}
+
+/// A page of another site could have its own name lead to this server.
+#[test]
+fn only_names_of_this_machine_and_those_that_are_listed_are_answered() {
+    if !needs_curl("HTTP2") {
+        return;
+    }
+    let home = inventory(&[("a/f", 5000)]);
+    let status = |server: &Server, host: &str, words: &[&str]| {
+        let host = format!("Host: {host}");
+        crate::serve::curl::get(&home, &[words, &["-H", &host, &format!("{}/", server.url)]].concat()).status
+    };
+    let alone = home.serve("--explore");
+    let named = home.serve("--explore --names files.org,*.b.org");
+    let files = home.serve("--listing");
+    for words in [&["--http1.1"][..], &["--http2-prior-knowledge"]] {
+        for host in ["localhost", "127.0.0.1:80", "[::1]", "x.localhost:8080"] {
+            assert_eq!([&alone, &named].map(|server| status(server, host, words)), [200, 200], "{host}");
+        }
+        for host in ["files.org", "FILES.org:8080", "x.b.org"] {
+            assert_eq!([&alone, &named].map(|server| status(server, host, words)), [421, 200], "{host}");
+        }
+        for host in ["evil.org", "127.0.0.1.evil.org"] {
+            let all = [&alone, &named, &files].map(|server| status(server, host, words));
+            assert_eq!(all, [421, 421, 200], "{host}");
+        }
+    }
+    let some = home.serve("--listing --names files.org");
+    assert_eq!([status(&some, "files.org", &[]), status(&some, "evil.org", &[])], [200, 421]);
 }
 
 fn copy(from: &Path, to: &Path) {
