@@ -18,6 +18,9 @@ use crate::pool::{Resource, ThreadPool};
 /// the kernel's own clock of a few milliseconds, are finer, but do not report their resolution.
 pub const SETTLING: Duration = Duration::from_secs(2);
 
+/// Most looks at a file whose time has changed and whose size has not.
+const LOOKS: usize = 20;
+
 /// An open file with the metadata of that moment. Clones share the descriptor.
 ///
 /// ```
@@ -178,7 +181,21 @@ impl OpenFile {
     /// # Errors
     /// As statx(2), and as [`fd`](Self::fd).
     pub fn change(&self) -> Result<FileChange, Errno> {
-        let now = stat_open_cached(self.fd()?)?;
+        let fd = self.fd()?;
+        self.change_seen(&mut || stat_open_cached(fd))
+    }
+
+    /// Compares the metadata that `look` returns. write(2) sets the time before the size, so an
+    /// append seems to be a write for a moment: then it is looked at again.
+    fn change_seen(&self, look: &mut dyn FnMut() -> Result<Meta, Errno>) -> Result<FileChange, Errno> {
+        let mut now = look()?;
+        for _ in 1..LOOKS {
+            if now.size != self.meta.size || now.mtime == self.meta.mtime {
+                break;
+            }
+            std::thread::yield_now();
+            now = look()?;
+        }
         Ok(match now {
             _ if FileVersion::of(&now) == self.version() => FileChange::Unchanged,
             _ if (now.size, now.mtime) == (self.meta.size, self.meta.mtime) => FileChange::Inode,
@@ -212,7 +229,8 @@ impl OpenFile {
     /// Returns whether the file may have been appended to rather than rewritten. Only a second read
     /// could tell. A file that was modified shortly before the open is taken to be appended to; a
     /// settled file is taken to be rewritten.
-    pub(crate) fn may_be_growing(&self) -> bool {
+    #[must_use]
+    pub fn may_be_growing(&self) -> bool {
         !self.is_settled(self.opened_at, SETTLING)
     }
 }
@@ -300,6 +318,24 @@ mod tests {
     #[test]
     fn a_recently_written_file_that_grew_was_appended_to() {
         assert!(rewritten(1, b"first and more"));
+    }
+
+    #[test]
+    fn an_append_of_which_the_time_comes_before_the_size_is_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let opened = OpenFile::new(std::fs::File::open(&file).unwrap().into()).unwrap();
+        let mut written = opened.meta;
+        written.mtime.sec += 1;
+        let seen = |at_first: usize| {
+            let mut looks = 0;
+            let change = opened.change_seen(&mut || {
+                looks += 1;
+                Ok(Meta { size: written.size + i64::from(looks > at_first), ..written })
+            });
+            (change.unwrap(), looks)
+        };
+        assert_eq!([seen(0), seen(3)], [(FileChange::Grown, 1), (FileChange::Grown, 4)]);
+        assert_eq!(seen(usize::MAX), (FileChange::Content, LOOKS));
     }
 
     #[test]

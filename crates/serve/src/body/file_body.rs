@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fathom_files::pool::Resource;
-use fathom_files::{FileError, POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, WorkerBuffer};
+use fathom_files::{
+    FileChange, FileError, POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, WorkerBuffer,
+};
 use fathom_io::Model;
 use tokio::time::sleep;
 
@@ -115,7 +117,7 @@ impl FileBody {
             return Ok(self.take_completed(completed, bytes_max));
         }
         match (self.reader.files().model(), &self.sendfile_queue) {
-            (Model::Sendfile, Some(_)) => self.sendfile(self.reader.left()),
+            (Model::Sendfile, Some(_)) if self.is_sendable()? => self.sendfile(self.reader.left()),
             (Model::Auto, _) => self.step_adaptive(bytes_max),
             _ => self.read(bytes_max),
         }
@@ -224,6 +226,15 @@ impl FileBody {
         }
         self.has_sent = true;
         self.sendfile(bytes)
+    }
+
+    /// Returns whether the next bytes can go by sendfile(2) where the model is named. A file that is
+    /// appended to while it is sent is copied and compared with what was sent.
+    fn is_sendable(&self) -> Result<bool, FileError> {
+        let opened = self.reader.opened();
+        let is_appended =
+            || Ok::<_, FileError>(opened.change()? == FileChange::Grown && opened.may_be_growing());
+        Ok(!self.reader.has_partial() && !is_appended()?)
     }
 
     fn sendfile(&mut self, bytes: u64) -> Result<FileBodyStep, FileError> {

@@ -195,6 +195,25 @@ fn a_file_that_grows_is_sent_with_its_length_at_the_request() {
     }
 }
 
+/// Once, the model `sendfile` ended the response after the bytes that the socket took.
+#[test]
+fn a_response_goes_on_while_its_file_is_appended_to() {
+    let old = noise(6 << 20, 1);
+    let tree = Tree::new(&[]);
+    for model in models() {
+        let served = TestServer::new(&tree, &io(model), "");
+        let path = tree.at("large.log");
+        fs::write(&path, &old).unwrap();
+        let mut client = Client::connect_narrow(served.address());
+        client.send(request("GET", "/large.log", &[("Connection", "close")]));
+        assert_eq!(client.head().field("content-length"), Some("6291456"), "{model}");
+        (0..3).for_each(|_| assert_eq!(served.get("/none").status, 404));
+        File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+        let body = client.rest();
+        assert!(body == old, "{model}: {} bytes", body.len());
+    }
+}
+
 type FileOperation = (&'static str, fn(&Path, &[u8]));
 
 /// Changes of a file after a part of it has been sent. The bytes differ, their number does not.
