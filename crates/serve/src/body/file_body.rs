@@ -228,8 +228,8 @@ impl FileBody {
         self.sendfile(bytes)
     }
 
-    /// Returns whether the next bytes can go by sendfile(2) where the model is named. A file that is
-    /// appended to while it is sent is copied and compared with what was sent.
+    /// Returns whether the next bytes can go by sendfile(2) where the model is named. A file that
+    /// is appended to while it is sent is copied and compared with what was sent.
     fn is_sendable(&self) -> Result<bool, FileError> {
         let opened = self.reader.opened();
         let is_appended =

@@ -510,7 +510,9 @@ mod tests {
     fn a_torn_line_is_ended_and_the_loss_is_told() {
         let (target, written) = script(vec![Ok(4), Err(io::Error::from_raw_os_error(28))]);
         let (failed, has_failed) = std::sync::mpsc::channel();
-        let failed = move |_: &io::Error| drop(failed.send(()));
+        let failed = move |_: &io::Error| {
+            let _ = failed.send(());
+        };
         let log = AccessLogWriter::start(LogFormat::Combined, target, failed).unwrap();
         let (mut logger, start) = (log.logger(), Instant::now());
         logger.log(&record(b"/lost"), start);
