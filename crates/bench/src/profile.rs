@@ -9,6 +9,7 @@ use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use fathom_io::mounts::{self, Mount};
 use fathom_io::{Model, Use};
@@ -204,8 +205,9 @@ impl Profile {
         text.push(b'\n');
         // Mode 0700, as the XDG Base Directory Specification requires.
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        remove_left(dir);
         let now = Timestamp::now().as_nanosecond();
-        let temporary = dir.join(format!(".io-profile.{}.{now}", std::process::id()));
+        let temporary = dir.join(format!("{TEMPORARY}{}.{now}", std::process::id()));
         let written = write_synced(&temporary, &text).and_then(|()| std::fs::rename(&temporary, path));
         written.map_err(|error| {
             // The file may not exist: its creation may be what failed.
@@ -243,6 +245,26 @@ fn clamp_numbers(entry: &mut ProfileEntry) {
     let numbers =
         entry.walk_in_flight.iter_mut().chain(entry.serve.as_mut().map(|serve| &mut serve.pool_threads));
     numbers.for_each(|number| *number = (*number).clamp(1, WORKERS_MAX));
+}
+
+/// The beginning of the names of temporary files; the number of the process and a time follow.
+const TEMPORARY: &str = ".io-profile.";
+/// A younger file may be about to be renamed.
+const LEFT_AGE_MIN: Duration = Duration::from_secs(60);
+
+/// Removes temporary files that killed processes have left. Each that cannot be removed stays.
+fn remove_left(dir: &Path) {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    for entry in dir.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)?.split_once('.'));
+        let is_ours = rest.is_some_and(|(process, time)| is_number(process) && is_number(time));
+        let meta = entry.metadata().ok().filter(|meta| is_ours && meta.is_file());
+        let age = meta.and_then(|meta| SystemTime::now().duration_since(meta.modified().ok()?).ok());
+        if age.is_some_and(|age| age >= LEFT_AGE_MIN) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Writes and syncs a new file. `rename` must not give the final name to a file whose data is not

@@ -98,6 +98,26 @@ fn what_is_written_is_read_and_nothing_else_is_left() {
 }
 
 #[test]
+fn temporary_files_of_killed_processes_are_removed_and_nothing_else() {
+    let temp = tempfile::tempdir().unwrap();
+    let make = |name: &str, age: Duration| {
+        let file = File::create(temp.path().join(name)).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    };
+    let old = LEFT_AGE_MIN * 2;
+    make(".io-profile.12.345", old);
+    for (name, age) in
+        [(".io-profile.12.346", Duration::ZERO), (".io-profile.12.x", old), (".io-profile.12", old)]
+    {
+        make(name, age);
+    }
+    Profile::default().write(&temp.path().join("profile")).unwrap();
+    let mut left = names(temp.path());
+    left.sort();
+    assert_eq!(left, [".io-profile.12", ".io-profile.12.346", ".io-profile.12.x", "profile"]);
+}
+
+#[test]
 fn a_profile_that_cannot_be_written_leaves_what_was_there() {
     let temp = tempfile::tempdir().unwrap();
     let (file, taken) = (temp.path().join("file"), temp.path().join("taken"));
