@@ -30,7 +30,7 @@ pub(crate) const FLAGS: &[Flag<TopOption>] = &[
     .more(
         "`dir`, the default: the largest directories, each with everything below it. `file`: the largest entries that are \
          no directories. `user`, `group`, `ext` and `type`: totals by owner, owning group, what follows the last dot of \
-         the name, and type, the largest first. `age`, `size` and `depth`: totals by the time since the last modification, \
+         the name, and type, the largest first, where allocated sizes are equal by apparent size. `age`, `size` and `depth`: totals by the time since the last modification, \
          by apparent size and by the number of directories above, all of them in their order.",
     ),
     both(TopOption::Lines, b'n', "lines", SHOWN, "at most N lines; otherwise 20, but all for `age`, `size` and `depth`")

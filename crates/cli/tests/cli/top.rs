@@ -105,11 +105,11 @@ fn kind(meta: &Metadata) -> &'static str {
 fn directories_have_the_sums_of_their_subtrees_with_each_inode_once() {
     let tree = scanned(SPEC);
     let (rows, last) = objects(&tree, &["i"]);
-    let mut largest: Vec<(u64, String, Sum)> = Vec::new();
+    let mut largest: Vec<([u64; 2], String, Sum)> = Vec::new();
     for (path, _) in entries(&tree.path().join("s")).into_iter().filter(|(_, meta)| meta.is_dir()) {
         let name = path.strip_prefix(tree.path()).unwrap().to_str().unwrap().to_owned();
         let all = expected(&tree, &name, |_, _| String::new())[""];
-        largest.push((u64::MAX - all.0, name, all));
+        largest.push(([all.0, all.1].map(|bytes| u64::MAX - bytes), name, all));
     }
     largest.sort();
     let found: Vec<_> = rows.iter().map(|row| (row["path"].as_str().unwrap(), sum(row))).collect();
