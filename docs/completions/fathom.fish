@@ -141,7 +141,7 @@ complete -c fathom -n '__fish_seen_subcommand_from top' -l json -d 'JSON objects
 complete -c fathom -n '__fish_seen_subcommand_from top' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from top' -l version -d 'show the version and end'
 
-complete -c fathom -n '__fish_seen_subcommand_from report' -s o -l output -r -F -d 'write the page to FILE, or with - to standard output'
+complete -c fathom -n '__fish_seen_subcommand_from report' -s o -l output -r -F -d 'write the page to FILE, which is replaced, or with - to standard output'
 complete -c fathom -n '__fish_seen_subcommand_from report' -l since -r -F -d 'show what grew since the inventory OLDER of the same trees'
 complete -c fathom -n '__fish_seen_subcommand_from report' -l help -d 'show this help and end'
 complete -c fathom -n '__fish_seen_subcommand_from report' -l version -d 'show the version and end'
@@ -179,7 +179,7 @@ complete -c fathom -n '__fish_seen_subcommand_from query' -l help -d 'show this 
 complete -c fathom -n '__fish_seen_subcommand_from query' -l version -d 'show the version and end'
 
 complete -c fathom -n '__fish_seen_subcommand_from export' -l to -x -a 'jsonl csv nul ncdu sql prometheus' -d 'the format: jsonl, csv, nul, ncdu, sql or prometheus'
-complete -c fathom -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'write to FILE instead of standard output'
+complete -c fathom -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'write to FILE, which is replaced, instead of standard output (-)'
 complete -c fathom -n '__fish_seen_subcommand_from export' -l guard-formulas -d 'an apostrophe before names in CSV that begin like a formula'
 complete -c fathom -n '__fish_seen_subcommand_from export' -l below -r -F -d 'only the directory PATH and everything below it'
 complete -c fathom -n '__fish_seen_subcommand_from export' -l depth -x -d 'with prometheus, directories down to N levels below a PATH (1)'
@@ -233,7 +233,7 @@ complete -c fathom -n '__fish_seen_subcommand_from serve' -l mount -x -d 'serve 
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l index -x -d 'names of files that stand for their directory, separated by commas; otherwise index.html'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l listing -f -a 'yes no' -d 'list directories that have no index'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l explore -f -a 'yes no' -d 'show the newest inventory in DIR as a page with a map, and nothing else'
-complete -c fathom -n '__fish_seen_subcommand_from serve' -l names -x -d 'answer requests for these host names alone, separated by commas, beside addresses and localhost; otherwise all, with --explore none'
+complete -c fathom -n '__fish_seen_subcommand_from serve' -l names -x -d 'answer requests for these host names alone, such as a.org,*.b.org, beside addresses and localhost; otherwise all, with --explore none'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l archive -f -d 'send a directory as one file for ?archive=FORMAT: tar.zst, tar.gz or zip'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l spa -f -d 'answer with the file at PATH, or /index.html, where there is none, for programs that route in the browser'
 complete -c fathom -n '__fish_seen_subcommand_from serve' -l error-page -x -d 'the file at PATH for STATUS, like 404 or 5xx; repeatable'

@@ -49,8 +49,9 @@ pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
     long(DiffOption::Parquet, "parquet", LOOKS, "a row for each change, in the Parquet file FILE")
         .required("FILE", ValueKind::File)
         .more(
-            "The file is called FILE.part until it is complete and on the disk, and then replaces FILE. Only its owner may \
-             read it. `-` is standard output.",
+            "The file is called FILE.part until it is complete and on the disk. Then it replaces a regular file of that name in \
+             one step; anything else is refused. Only its owner may read it, and those who may read the file that it replaces. \
+             `-` is standard output.",
         ),
     flag::help(ABOUT),
     flag::version(ABOUT),

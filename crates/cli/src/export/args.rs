@@ -75,6 +75,10 @@ impl ExportParser {
             ExportOption::Output => {
                 let charset = option.charset;
                 let path = option.path()?;
+                if path.as_os_str() == "-" {
+                    self.output = None;
+                    return Ok(());
+                }
                 if path.file_name().is_none() {
                     let path = quote(path.as_os_str().as_encoded_bytes(), charset);
                     return Err([&path[..], b" cannot be the name of a file"].concat());

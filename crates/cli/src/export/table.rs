@@ -24,11 +24,12 @@ const ABOUT: &str = "About the program";
 pub(crate) const FLAGS: &[Flag<ExportOption>] = &[
     long(ExportOption::To, "to", WRITTEN, "the format: `jsonl`, `csv`, `nul`, `ncdu`, `sql` or `prometheus`")
         .required("FORMAT", ValueKind::Words(FORMAT_WORDS)),
-    both(ExportOption::Output, b'o', "output", WRITTEN, "write to FILE instead of standard output")
+    both(ExportOption::Output, b'o', "output", WRITTEN, "write to FILE, which is replaced, instead of standard output (-)")
         .required("FILE", ValueKind::File)
         .more(
             "The file is called FILE.part until it is complete and on the disk. Then it replaces a regular file of that name in \
-             one step; anything else is refused. Only its owner may read it, or with `--to prometheus` everybody.",
+             one step; anything else is refused. Only its owner may read it, and those who may read the file that it replaces, or with \
+             `--to prometheus` everybody.",
         ),
     long(ExportOption::GuardFormulas, "guard-formulas", WRITTEN, "an apostrophe before names in CSV that begin like a formula")
         .more(

@@ -15,11 +15,11 @@ const ABOUT: &str = "About the program";
 
 /// All options.
 pub(crate) const FLAGS: &[Flag<ReportOption>] = &[
-    both(ReportOption::Output, b'o', "output", WRITTEN, "write the page to FILE, or with `-` to standard output")
+    both(ReportOption::Output, b'o', "output", WRITTEN, "write the page to FILE, which is replaced, or with `-` to standard output")
         .required("FILE", ValueKind::File)
         .more(
-            "The file is called FILE.part until it is complete and on the disk, and then replaces FILE. Only its owner may \
-             read it.",
+            "The file is called FILE.part until it is complete and on the disk. Then it replaces a regular file of that name in \
+             one step; anything else is refused. Only its owner may read it, and those who may read the file that it replaces.",
         ),
     long(ReportOption::Since, "since", WRITTEN, "show what grew since the inventory OLDER of the same trees")
         .required("OLDER", ValueKind::File),

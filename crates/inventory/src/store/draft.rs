@@ -5,11 +5,15 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::{Error, Op};
 use super::files::{PRIVATE, create_part_with, sync_directory_of};
+use super::manifest::NAME as MANIFEST;
+
+/// The permission bits of readers.
+const READERS: u32 = 0o444;
 
 /// An output file under its temporary name, locked until it has its final one.
 ///
@@ -37,12 +41,16 @@ pub struct Draft {
 
 impl Draft {
     /// Creates the temporary file for `path`, which is `path` with `.part` appended, or takes one
-    /// over that a killed run has left. Only the owner may read the file.
+    /// over that a killed run has left. Only the owner may read the file, or those who may read the
+    /// one that it replaces.
     ///
     /// # Errors
-    /// If another run is writing to it, or if `path` is there and is no regular file.
+    /// If another run is writing to it, if `path` is there and is no regular file, or if it would
+    /// be in the directory of an inventory.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        Self::create_with(path, PRIVATE)
+        let replaced = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
+        let readers = replaced.map_or(0, |replaced| replaced.mode() & READERS);
+        Self::create_with(path, PRIVATE | readers)
     }
 
     /// As [`Draft::create`], with the permission bits `mode`, whatever the umask is.
@@ -108,9 +116,12 @@ impl Drop for Draft {
     }
 }
 
-/// Checks that the final name is free or that of a regular file. A device or a pipe would become a
-/// regular file.
+/// Checks that the final name is free or that of a regular file, and no file of an inventory. A
+/// device or a pipe would become a regular file.
 fn check(path: &Path) -> io::Result<()> {
+    if path.with_file_name(MANIFEST).is_file() {
+        return Err(io::Error::other("this directory is an inventory"));
+    }
     match path.symlink_metadata() {
         Ok(found) if found.is_file() => Ok(()),
         Ok(_) => Err(io::Error::other("it is there and is no regular file")),

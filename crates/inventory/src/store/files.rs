@@ -67,16 +67,17 @@ pub(super) fn create_part_with(path: &Path, mode: u32) -> io::Result<File> {
 fn open_left(path: &Path, mode: u32) -> io::Result<File> {
     let nofollow = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new().write(true).custom_flags(nofollow.bits().cast_signed()).open(path);
+    let foreign = || io::Error::new(io::ErrorKind::AlreadyExists, "it is there, and no run has left it");
     let file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => error,
-        _ => Errno::EXIST.into(),
+        _ => foreign(),
     })?;
     let meta = file.metadata()?;
     let is_left = meta.is_file()
         && meta.nlink() == 1
         && meta.uid() == rustix::process::geteuid().as_raw()
         && meta.mode() & 0o7777 & !mode == 0;
-    if is_left { Ok(file) } else { Err(Errno::EXIST.into()) }
+    if is_left { Ok(file) } else { Err(foreign()) }
 }
 
 /// Returns whether `file` is the file at `path`.

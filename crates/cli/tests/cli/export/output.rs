@@ -56,6 +56,11 @@ fn an_output_file_is_complete_and_replaces_a_regular_file_only() {
             "{format}"
         );
         assert!(!tree.at(format!("{format}.part")).exists());
+        assert!(
+            stdout_of(&tree, &["export", "--to", format, "-o", "-", "i"])
+                == fs::read(tree.at(format)).unwrap()
+        );
+        assert!(!tree.at("-").exists());
     }
     tree.symlink("dangling", "nowhere");
     tree.holding("begun.part", "somebody's");
@@ -63,7 +68,9 @@ fn an_output_file_is_complete_and_replaces_a_regular_file_only() {
     for (name, message) in [
         ("i", "cannot create 'i': it is there and is no regular file"),
         ("dangling", "cannot create 'dangling': it is there and is no regular file"),
-        ("begun", "cannot create 'begun.part': File exists"),
+        ("begun", "cannot create 'begun.part': it is there, and no run has left it"),
+        ("i/manifest.json", "cannot create 'i/manifest.json': this directory is an inventory"),
+        ("i/page.html", "cannot create 'i/page.html': this directory is an inventory"),
         ("no/where", "cannot create 'no/where.part': No such file or directory"),
     ] {
         let output = fathom(&tree, ["export", "--to", "nul", "-o", name, "i"]);

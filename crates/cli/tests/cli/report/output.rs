@@ -24,6 +24,10 @@ fn a_page_replaces_an_earlier_one() {
         assert!(!tree.at("page.html.part").exists());
         fs::write(tree.at("page.html"), "old").unwrap();
     }
+    // Those for whom it is may still read it.
+    fs::set_permissions(tree.at("page.html"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(stdout_of(&tree, &["report", "-o", "page.html", "i"]), b"");
+    assert_eq!(fs::metadata(tree.at("page.html")).unwrap().permissions().mode() & 0o777, 0o644);
 }
 
 #[test]
