@@ -10,7 +10,7 @@ use std::path::Path;
 
 use fathom_inventory::history::{History, HistoryLock, Retention};
 use fathom_inventory::store::Error;
-use fathom_text::quote::Charset;
+use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::HistoryAction;
 use self::prune::Pruning;
@@ -46,6 +46,7 @@ fn print_error(message: &[u8]) {
 
 fn list(store: &Path, json: bool, charset: Charset) -> Result<u8, Error> {
     let snapshots = History::open(store)?.snapshots()?;
+    report_empty(store, snapshots.is_empty(), charset);
     let (mut out, screen) = (Output::new(), Screen::new(ShowWhen::Never, charset));
     let (mut has_failed, lines) = (false, show::SnapshotLines::new(screen));
     if !json && !snapshots.is_empty() {
@@ -67,8 +68,18 @@ fn list(store: &Path, json: bool, charset: Charset) -> Result<u8, Error> {
     Ok(if has_failed { FAILED } else { written })
 }
 
+/// Says that a directory has no inventories of `fathom scan --keep`: it may be another one than was
+/// meant.
+fn report_empty(store: &Path, is_empty: bool, charset: Charset) {
+    if is_empty {
+        let store = quoteaf(store.as_os_str().as_encoded_bytes(), charset);
+        print_error(&[&store[..], b" has no inventories of fathom scan --keep"].concat());
+    }
+}
+
 fn prune_store(store: &Path, retention: &Retention, dry_run: bool, charset: Charset) -> Result<u8, Error> {
     let history = History::open(store)?;
+    report_empty(store, history.snapshots()?.is_empty(), charset);
     prune::report_later(&prune::until_now(&history)?.1, charset, &mut print_error);
     let (mut out, screen) = (Output::new(), Screen::new(ShowWhen::Never, charset));
     let mut print = |path: &Path| {

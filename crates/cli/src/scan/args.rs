@@ -251,15 +251,15 @@ fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
     duration::parse_or_seconds(option.bytes()).map_err(|_| option.refuse(b"time", duration::FORMS.as_bytes()))
 }
 
-/// Parses the permission bits of files, in octal. The owner's read and write bits must be set;
-/// execute bits are ignored.
+/// Parses the permission bits of files, in octal. The owner's read and write bits must be set, and
+/// not everybody may write; execute bits are ignored.
 fn mode(value: &[u8], charset: Charset) -> Result<u32, Vec<u8>> {
     let digits =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let mode = digits.and_then(|text| u32::from_str_radix(text, 8).ok());
-    let mode = mode.filter(|mode| *mode <= 0o777 && mode & 0o600 == 0o600);
+    let mode = mode.filter(|mode| *mode <= 0o777 && mode & 0o602 == 0o600);
     let message = || {
-        let why = b": three octal digits, the first of them 6 or 7, such as 640";
+        let why = b": three octal digits, the first of them 6 or 7, the last 0, 4 or 5, such as 640";
         [b"invalid mode ", &quote(value, charset)[..], b" for '--mode'", why].concat()
     };
     mode.map(|mode| mode & 0o666).ok_or_else(message)

@@ -61,6 +61,14 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
     prune::report_later(&later, charset, &mut print_error);
     match unfinished(&snapshots, &args.scan.roots, full).filter(|_| args.resume) {
         Some(snapshot) => args.output = snapshot.final_path(),
+        None if args.resume && args.scan.roots.is_empty() => {
+            let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
+            print_error(
+                &[b"there is no scan to go on with in ", &store[..], b": name what is to be scanned"]
+                    .concat(),
+            );
+            return Ok(MISUSED);
+        }
         None => {
             args.output = history.free_path(seconds(SystemTime::now()));
             let earlier = earlier(&snapshots, &args.scan).filter(|_| !full);

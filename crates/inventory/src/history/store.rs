@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::name;
 use crate::scan::{Lock, directory_mode, has_journal};
@@ -124,6 +124,11 @@ impl History {
     pub fn create(directory: &Path, mode: Option<u32>) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::new(Op::Create, directory, error);
         let is_new = !directory.exists();
+        // A directory of which only the parent is meant is not made.
+        let components: Vec<_> = directory.components().collect();
+        if let Some(last) = components.iter().rposition(|component| *component == Component::ParentDir) {
+            components[..=last].iter().collect::<PathBuf>().metadata().map_err(failed)?;
+        }
         let mode = mode.map(directory_mode);
         DirBuilder::new().recursive(true).mode(mode.unwrap_or(0o700)).create(directory).map_err(failed)?;
         if let Some(mode) = mode.filter(|_| is_new) {

@@ -18,6 +18,7 @@ use crate::store::{Error, Op};
 /// use fathom_inventory::history::absolute;
 ///
 /// assert_eq!(absolute(c"/proc//./fs/../none/")?.as_c_str(), c"/proc/none");
+/// assert_eq!(absolute(c"/proc/fs/..")?.as_c_str(), c"/proc");
 /// assert_eq!(absolute(c"/none/../none")?.as_c_str(), c"/none/../none");
 /// assert_eq!(absolute(c"/")?.as_c_str(), c"/");
 /// assert!(absolute(c"src")?.to_bytes().ends_with(b"/src"));
@@ -42,7 +43,8 @@ fn without_parents(path: &Path) -> PathBuf {
     let last = components.iter().rposition(|component| *component == Component::ParentDir);
     let (above, below) = components.split_at(last.map_or(0, |last| last + 1));
     match last.map(|_| above.iter().collect::<PathBuf>().canonicalize()) {
-        Some(Ok(above)) => above.join(below.iter().collect::<PathBuf>()),
+        // Joined with nothing, a path would have a slash behind it.
+        Some(Ok(above)) => above.components().chain(below.iter().copied()).collect(),
         _ => components.iter().collect(),
     }
 }

@@ -117,6 +117,19 @@ fn a_dry_run_and_a_removal_say_the_same() {
 }
 
 #[test]
+fn no_directory_is_made_of_which_only_the_parent_is_meant() {
+    let tree = Tree::parse("t/f 5");
+    for store in ["none/..", "none/../store"] {
+        let output = fathom(&tree, ["scan", "--keep", store, "t"]);
+        let why = format!("fathom scan: cannot create '{store}': No such file or directory\n");
+        assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(2), why));
+        assert!(!tree.at("none").exists() && !tree.at("store").exists());
+    }
+    run(&tree, &["scan", "--keep", "t/../store", "t"]);
+    assert_eq!(names(&tree).len(), 1);
+}
+
+#[test]
 fn those_who_may_read_the_inventories_may_enter_a_new_store() {
     let tree = Tree::parse("t/f 5");
     let mode = |path: &str| fs::metadata(tree.at(path)).unwrap().permissions().mode() & 0o777;
@@ -151,7 +164,8 @@ fn a_scan_that_was_stopped_can_be_gone_on_with() {
     let ended = objects(&tree, &["history", "--json", "store"]);
     assert_eq!((&ended[0]["path"], &ended[0]["state"]), (&stopped[0]["path"], &"ended".into()));
     let output = fathom(&tree, ["scan", "--keep", "store", "--resume"]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let why = "fathom scan: there is no scan to go on with in 'store': name what is to be scanned\n";
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(2), why));
     run(&tree, &["scan", "--keep", "store", "--resume", "t"]);
     assert_eq!(names(&tree).len(), 2);
 }
@@ -216,7 +230,13 @@ fn a_root_is_one_however_it_is_spelled() {
         run_in(directory, root);
         assert_eq!(roots(), ["/u", "/t"], "{root}");
     }
-    for (directory, root) in [("u", "../t"), (".", "t/a/../../u/../t"), (".", "link/../u/../t")] {
+    for (directory, root) in [
+        ("u", "../t"),
+        (".", "t/a/../../u/../t"),
+        (".", "link/../u/../t"),
+        (".", "t/a/.."),
+        ("u", "../link/a/.."),
+    ] {
         run_in(directory, root);
         assert_eq!(roots(), ["/u", "/t"], "{root}");
     }

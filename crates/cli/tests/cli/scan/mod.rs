@@ -321,11 +321,15 @@ fn wrong_command_lines_are_refused() {
         ),
         (
             "-o i --mode 0o600 f",
-            "invalid mode '0o600' for '--mode': three octal digits, the first of them 6 or 7, such as 640",
+            "invalid mode '0o600' for '--mode': three octal digits, the first of them 6 or 7, the last 0, 4 or 5, such as 640",
+        ),
+        (
+            "-o i --mode 666 f",
+            "invalid mode '666' for '--mode': three octal digits, the first of them 6 or 7, the last 0, 4 or 5, such as 640",
         ),
         (
             "-o i --mode 44 f",
-            "invalid mode '44' for '--mode': three octal digits, the first of them 6 or 7, such as 640",
+            "invalid mode '44' for '--mode': three octal digits, the first of them 6 or 7, the last 0, 4 or 5, such as 640",
         ),
         ("--estimate 1s --mode 640 f", "--estimate makes no inventory: --mode does not go with it"),
         ("-o i --rate 0 f", "invalid number '0' for '--rate'"),
