@@ -140,7 +140,7 @@ impl Arrangement {
 }
 
 /// Returns the growth of a row. A new entry has grown by its size.
-fn growth(row: &Row, apparent: bool) -> i64 {
+pub(crate) fn growth(row: &Row, apparent: bool) -> i64 {
     if row.growth.is_none() && row.state == RowState::Walking {
         return 0;
     }

@@ -5,7 +5,7 @@ use fathom_inventory::export::{write_csv_field, write_csv_text};
 use fathom_io::FileType;
 use fathom_text::time::{TimeStyle, Zone};
 
-use crate::arrange::Arrangement;
+use crate::arrange::{self, Arrangement};
 use crate::filter::FilterContext;
 use crate::listing::{Listing, is_gone};
 use crate::source::{Place, Row, RowState, SumRow};
@@ -15,8 +15,8 @@ const ROWS: &str = "path,path_bytes,type,disk,apparent,entries,newest,owner,grow
 /// The columns of sums.
 const SUMS: &str = "key,key_bytes,disk,apparent,files\r\n";
 
-/// Returns the rows of a listing. `path_of` returns the path of a place, `growth` is of the size
-/// by which `arrangement` sorts.
+/// Returns the rows of a listing. `path_of` returns the path of a place. The growth is that of the
+/// size by which `arrangement` sorts; a new entry has grown by all of it.
 pub(crate) fn rows(
     listing: &Listing,
     arrangement: &Arrangement,
@@ -27,7 +27,9 @@ pub(crate) fn rows(
     for position in 0..listing.len() {
         let (Some(row), Some(target)) = (listing.row(position), listing.target(position)) else { continue };
         write_csv_text(&path_of(&target), true, &mut out);
-        let growth = row.growth.map(|growth| arrangement.size(&growth).to_string()).unwrap_or_default();
+        let is_known = listing.has_growth() && row.state != RowState::Walking;
+        let growth =
+            if is_known { arrange::growth(row, arrangement.apparent).to_string() } else { String::new() };
         let is_directory = row.file_type == FileType::Directory && !is_gone(row);
         let entries = if is_directory { row.amount.entries.to_string() } else { String::new() };
         let [disk, apparent] = sizes(row);

@@ -108,9 +108,10 @@ impl Listing {
         self.all.sums.total
     }
 
-    /// Returns the growth of the directory since the earlier inventory, if it is known.
+    /// Returns the growth of the directory since the earlier inventory, if it is known and all of
+    /// its rows are shown.
     pub(crate) fn growth(&self) -> Option<Amount<i64>> {
-        self.all.sums.growth
+        self.all.sums.growth.filter(|_| self.hidden() == 0)
     }
 
     /// Returns the number of rows that are shown and [gone](RowState::Gone).

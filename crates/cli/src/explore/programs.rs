@@ -89,8 +89,18 @@ impl NewFile {
     pub(crate) const ROWS: Self = Self { about: "the rows are in ", mode: 0o600 };
 }
 
+/// Returns a path in which `~/` at the beginning is the home directory, as in a shell.
+fn at_home(path: &[u8]) -> Vec<u8> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match (path.strip_prefix(b"~/"), home) {
+        (Some(below), Some(home)) => [home.as_bytes(), b"/", below].concat(),
+        _ => path.to_vec(),
+    }
+}
+
 /// Writes a file, which must not exist yet. Returns a message.
 pub(crate) fn write_new(path: &[u8], text: &[u8], (kind, charset): (NewFile, Charset)) -> Vec<u8> {
+    let path = &at_home(path);
     let name = quoteaf(path, charset);
     let mut options = File::options();
     let created = options.write(true).create_new(true).mode(kind.mode).open(OsStr::from_bytes(path));

@@ -16,7 +16,7 @@ const READ_ONLY: &[u8] = b"not with --read-only";
 const NO_NAME: &[u8] = b"an entry has no valid name";
 const NO_ENTRY: &[u8] = b"there is no entry here";
 const NO_FILE: &[u8] = b"this is no regular file";
-const GONE: &[u8] = b"this entry is gone: only the older inventory has it";
+pub(super) const GONE: &[u8] = b"this entry is gone: only the older inventory has it";
 const BEHIND: &[u8] = b"the rows that were asked for are still being read";
 
 impl State {
@@ -197,7 +197,7 @@ impl State {
     }
 
     pub(super) fn view_file(&mut self) {
-        let is_file = self.current().is_some_and(|row| row.file_type == FileType::Regular);
+        let is_file = self.current().is_some_and(|row| row.file_type == FileType::Regular || is_gone(row));
         if is_file { self.run(self.current_target(), Effect::View) } else { self.say(NO_FILE) }
     }
 

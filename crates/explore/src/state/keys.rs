@@ -3,7 +3,7 @@
 use super::{Overlay, Prompt, PromptKind, State, View};
 use crate::arrange::SortKey;
 use crate::input::{Effect, Key};
-use crate::listing::can_enter;
+use crate::listing::{can_enter, is_gone};
 use crate::remover::RemovalKind;
 use crate::source::Place;
 
@@ -157,6 +157,9 @@ impl State {
 
     /// Enters the directory under the cursor.
     fn enter(&mut self) {
+        if self.current().is_some_and(is_gone) {
+            return self.say(super::actions::GONE);
+        }
         let Some(listing) = self.rows() else { return };
         let (Some(row), Some(target)) = (listing.row(self.cursor), listing.target(self.cursor)) else {
             return;

@@ -5,9 +5,10 @@ use ratatui::style::Style;
 
 use super::canvas::{BOLD, Canvas, REVERSED};
 use super::{table, text};
+use crate::listing::{Listing, is_gone};
 use crate::marks::Mark;
 use crate::remover::{RemovalKind, RemovalPlan};
-use crate::source::{Place, Row};
+use crate::source::{Place, Row, RowState};
 use crate::state::{Confirmation, KEYS, Overlay, RemovalRun, State};
 
 /// The cells of the keys in the help.
@@ -93,9 +94,8 @@ fn info(state: &State, row: &Row) -> Vec<String> {
     let unless_unknown = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
     let owner = row.uid.map(|uid| format!("{} ({uid}), group {}", table::owner(state, row), row.gid));
     let newest = row.newest_mtime_s.map(|_| table::newest(state, row));
-    let mut lines = vec![
-        text::name(&path, charset),
-        format!("type      {}", row.file_type.name()),
+    let mut lines = vec![text::name(&path, charset), format!("type      {}", row.file_type.name())];
+    let sizes = [
         format!(
             "on disk   {} ({} bytes)",
             text::size(amount.allocated, state.settings.units),
@@ -107,11 +107,17 @@ fn info(state: &State, row: &Row) -> Vec<String> {
             amount.apparent
         ),
         format!("entries   {}", amount.entries),
-        format!("newest    {}", unless_unknown(newest)),
-        format!("owner     {}", unless_unknown(owner)),
         format!("inode     {} on device {}, links: {}", row.identity.ino, row.identity.dev, row.links),
-        format!("state     {}", table::state_words(row.state)),
     ];
+    // Of an entry that is gone, nothing of this is known.
+    lines.extend(sizes.into_iter().filter(|_| !is_gone(row)));
+    lines.push(format!("newest    {}", unless_unknown(newest)));
+    lines.push(format!("owner     {}", unless_unknown(owner)));
+    lines.push(format!("state     {}", table::state_words(row.state)));
+    let has_growth = state.listing.as_ref().is_some_and(Listing::has_growth);
+    if has_growth && row.growth.is_none() && row.state != RowState::Walking {
+        lines.push("growth    new since the older inventory".to_owned());
+    }
     if let Some(growth) = &row.growth {
         let [disk, apparent] =
             [growth.allocated, growth.apparent].map(|bytes| text::growth(bytes, state.settings.units));

@@ -85,6 +85,8 @@ fn growth_and_progress_look_as_they_did() {
     compare("growth", &mut it);
     it.keys("fdoubled\nl");
     assert!(it.screen(80, 24).contains(" 1 items, growth +3.0M, "), "{}", it.screen(80, 24));
+    it.keys("/nothing\n");
+    assert!(!it.screen(80, 24).contains("growth +"), "it is that of all rows: {}", it.screen(80, 24));
 }
 
 #[test]

@@ -288,7 +288,7 @@ fn what_is_gone_is_shown_and_nothing_is_done_with_it() {
     source.add(root, b"", file("here", 7, 0));
     let mut it = Driver::new(source, Settings::default());
     it.keys("fgone\n");
-    for key in [" ", "o", "d", "D", "W"] {
+    for key in [" ", "o", "v", "d", "D", "W", "l"] {
         it.keys(key);
         assert_eq!(it.message(), "this entry is gone: only the older inventory has it", "{key}");
     }
