@@ -67,9 +67,14 @@ function found() {
   const nodes = [...NODES.name.keys()].filter((node) => NODES.name[node].toLowerCase().includes(part));
   nodes.sort((one, other) => view.area.of(sum(other)) - view.area.of(sum(one)));
   const make = (node) => {
-    const name = button("", () => go(isDir(node) ? node : NODES.parent[node], isDir(node) ? null : node));
+    const name = button("", () => {
+      // The table is that of the map again.
+      view.wanted = at("find").value = "";
+      go(isDir(node) ? node : NODES.parent[node], isDir(node) ? null : node);
+    });
     name.append(isolatedPath(path(node)));
-    return element("tr", {}, rowHead(name, isDir(node) ? "/" : ""), ...sumCells(sum(node), DATA.total), element("td", { className: "narrow-off", text: day(NODES.day[node]) }));
+    if (isDir(node)) name.classList.add("dir");
+    return element("tr", {}, rowHead(name), ...sumCells(sum(node), DATA.total), element("td", { className: "narrow-off", text: day(NODES.day[node]) }));
   };
   const heads = [["Path", "", path], ...sumHeads(sum), ["Modified", "narrow-off", (node) => NODES.day[node] ?? -Infinity]];
   const all = plural(nodes.length, "entry", "entries");
@@ -100,7 +105,8 @@ function entries() {
     });
     const mark = !isRest && NODES.state[node] > 0 ? [element("span", { className: "note", text: ` ${["", "(partly read)", "(not read)", "(left out)"][NODES.state[node]]}` })] : [];
     const day_ = isRest ? "" : day(NODES.day[node]);
-    const head = rowHead(name, isDir(node) && !isRest ? "/" : "", ...mark);
+    if (isDir(node) && !isRest) name.classList.add("dir");
+    const head = rowHead(name, ...mark);
     const row = element("tr", { "data-node": isRest ? "rest" : String(node) }, head, ...sumCells(sums, whole), element("td", { className: "narrow-off", text: day_ }));
     const show = () => map.selectNode(node, isRest);
     row.addEventListener("pointerenter", show);
@@ -134,6 +140,9 @@ function legend() {
     only.append(swatch, isolated(label));
     return element("li", {}, only);
   }));
+  if (view.colours === COLOURS.growth) {
+    at("legend").append(element("li", { className: "note", text: "A file has the colour of what its directory itself has grown by, with what was removed from it." }));
+  }
 }
 
 function describe(rect) {
@@ -265,7 +274,7 @@ function cards() {
     largestCard("Largest directories", "top-dirs", DATA.topDirs, 3, go),
     largestCard("Largest files", "top-files", DATA.topFiles, 2, go),
     oldCard(go),
-    totalsCard("Size of entries", "by-size", "Size", DATA.by.size, 20),
+    totalsCard("Size of entries", "by-size", "Class", DATA.by.size, 20),
     totalsCard("Time since the last modification", "by-age", "Age", DATA.by.age, 20),
     totalsCard("Types", "by-kind", "Type", DATA.by.kind, 20),
     totalsCard("Extensions", "by-ext", "Extension", DATA.by.ext, 12),

@@ -143,8 +143,7 @@ def tools(browser):
     found["found"], found["caption"] = browser.execute_script(ROWS), browser.find_element(By.CSS_SELECTOR, "#panel caption").text
     browser.find_elements(By.CSS_SELECTOR, "#panel tbody th button")[0].click()
     found["place"] = crumbs(browser)
-    browser.find_element(By.ID, "find").clear()
-    browser.find_element(By.ID, "find").send_keys(" ", Keys.BACKSPACE)
+    found["left"] = browser.find_element(By.ID, "find").get_attribute("value")
     found["inside"] = browser.execute_script(ROWS)
     sorts = []
     for column in (0, 0, 2, 2):
