@@ -180,6 +180,9 @@ impl SitePlan {
         auth: Option<Authenticator>,
     ) -> Result<Self, Error> {
         let (dir, single_file) = split_root(&site.root);
+        if site.explore && single_file.is_some() {
+            return Err(Error::configure(format!("{key}.root"), "this is a file, which has no inventories"));
+        }
         // A root that names a file names the target of a link as well: follow the link even if it
         // leads out of the directory.
         let links = match (links(site), &single_file) {

@@ -135,7 +135,13 @@ impl ConfigBuilder {
             ServeOption::Index => site.index = list(given.text()?),
             ServeOption::Listing => site.listing = given.yes()?,
             ServeOption::Explore => site.explore = given.yes()?,
-            ServeOption::Names => site.names = list(given.text()?),
+            ServeOption::Names => {
+                site.names = list(given.text()?);
+                // Without any, all would be answered.
+                if site.names.iter().all(String::is_empty) {
+                    return Err(given.refuse("host names, separated by commas"));
+                }
+            }
             ServeOption::Archive => {
                 site.archives = match given.switch()? {
                     Switch::Off => Vec::new(),

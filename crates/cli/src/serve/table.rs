@@ -145,7 +145,7 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
             "DIR has inventories of `fathom scan` with names that end in .inv, or is one. The page is that of `fathom report`, and fetches \
              directories that it leaves out. Everyone who may read the page sees the names of all files in the inventory: see `--auth`. A page takes 2 MB of `--max-listing-bytes` while it is made.",
         ),
-    long(ServeOption::Names, "names", FILES, "answer requests for these host names alone, separated by commas, beside addresses and localhost; otherwise all, with --explore none")
+    long(ServeOption::Names, "names", FILES, "answer requests for these host names alone, such as a.org,*.b.org, beside addresses and localhost; otherwise all, with --explore none")
         .required("NAMES", ValueKind::Text)
         .more(
             "`*.example.org` is all names below example.org. Requests for other names get 421. A page of another site could make a browser \

@@ -27,6 +27,14 @@ use crate::places::PlaceRefusal;
 const ROOT_NAME: &[u8] = b"files";
 
 impl RequestContext<'_> {
+    /// Returns whether the query asks a site that offers archives for one that it does not offer.
+    pub(super) fn asks_for_no_archive(&self) -> bool {
+        let query = self.request.uri.query().unwrap_or_default();
+        let asks =
+            query.split('&').any(|pair| pair.split_once('=').is_some_and(|(name, _)| name == "archive"));
+        asks && !self.site.archives.is_empty() && self.archive_format().is_none()
+    }
+
     /// Returns the archive format in the query, if the site offers it.
     pub(super) fn archive_format(&self) -> Option<ArchiveFormat> {
         if self.site.archives.is_empty() {

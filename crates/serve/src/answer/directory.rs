@@ -49,6 +49,10 @@ impl RequestContext<'_> {
         if !self.site.listing {
             return self.unlisted(path).await;
         }
+        if self.asks_for_no_archive() {
+            // The listing would be saved under the name of an archive.
+            return self.error(StatusCode::NOT_FOUND).await;
+        }
         match self.listing(path).await {
             Ok(Some(answer)) => answer,
             Ok(None) => self.not_found(path).await,

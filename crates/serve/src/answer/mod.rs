@@ -206,7 +206,9 @@ impl RequestContext<'_> {
             return self.with_site_headers(answer, &self.path());
         }
         if self.is_misdirected() {
-            return plain(StatusCode::MISDIRECTED_REQUEST);
+            let text = "421 Misdirected Request: this server does not answer for this host name\n";
+            let plain_text = HeaderValue::from_static("text/plain; charset=utf-8");
+            return Answer::bytes(StatusCode::MISDIRECTED_REQUEST, plain_text, text);
         }
         if self.is_in_maintenance() {
             return Box::pin(self.maintenance()).await;

@@ -172,7 +172,8 @@ fn size(entry: &ListingEntry, out: &mut String) {
         "" => "B".to_owned(),
         letter => format!("{letter}iB"),
     };
-    write(out, format_args!("<td title=\"{} bytes\">{digits} {unit}</td>", entry.bytes));
+    let bytes = if entry.bytes == 1 { "byte" } else { "bytes" };
+    write(out, format_args!("<td title=\"{} {bytes}\">{digits} {unit}</td>", entry.bytes));
 }
 
 fn time(mtime: FileTime, out: &mut String) {

@@ -88,7 +88,11 @@ impl HostTable {
         };
         let name = name(text.as_bytes())
             .filter(|name| name.len() == text.trim_end_matches('.').len() && !name.is_empty());
-        let name = name.ok_or("this is no name of a host; it has neither scheme nor port")?;
+        let is_label = |label: &[u8]| label.iter().any(u8::is_ascii_alphanumeric);
+        let is_whole =
+            |name: &&[u8]| name.starts_with(b"[") || name.split(|byte| *byte == b'.').all(is_label);
+        let name = name.filter(|name| !name.contains(&b'*')).filter(is_whole);
+        let name = name.ok_or("this is no host name: leave out scheme, port and path")?;
         match map.insert(name.to_ascii_lowercase().into(), site) {
             None => Ok(()),
             Some(_) => Err("another site has this name".to_owned()),
@@ -195,7 +199,7 @@ mod tests {
         ] {
             assert!(!hosts.has(other.as_bytes()), "{other}");
         }
-        for invalid in ["http://a.org", "a:80", ""] {
+        for invalid in ["http://a.org", "a:80", "", "*", "*.", ".a.org", "a..org", "*.*.org", "a*.org", "-"] {
             let error = HostTable::of_names(&["a".to_owned(), invalid.to_owned()]).unwrap_err();
             assert!(error.to_string().contains("site.names[1]"), "{error}");
         }

@@ -72,6 +72,8 @@ fn a_directory_comes_as_one_file() {
     assert!(served.get("/d/sub/").text().contains("href=\"?archive=tar.gz\""), "the list offers it");
     served.get("/d/?archive=rar").is(200, b"index");
     served.get("/d/?archive=tar.zst").is(200, b"index");
+    assert_eq!(served.get("/d/sub/?archive=rar").status, 404, "the list is no archive");
+    assert_eq!(served.get("/d/sub/?other=rar").status, 200);
     served.get("/f?archive=zip").is(200, b"f");
     for target in ["/none/?archive=zip", "/d/.hidden/?archive=zip", "/d/leads-out/?archive=zip"] {
         assert_eq!(served.get(target).status, 404, "{target}");
