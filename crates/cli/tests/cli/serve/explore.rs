@@ -244,6 +244,24 @@ fn a_limit_below_a_page_is_refused_at_the_start() {
 }
 
 #[test]
+fn a_file_and_names_that_no_host_has_are_refused_at_the_start() {
+    let home = inventory(&[("a/f", 5000)]);
+    let (empty, invalid) =
+        ("host names, separated by commas", "this is no host name: leave out scheme, port and path");
+    for (words, expected, why) in [
+        ("--explore tree/a/f", 1, "cannot use 'site.root': this is a file, which has no inventories"),
+        ("--explore --names= www", 2, empty),
+        ("--explore --names=, www", 2, empty),
+        ("--explore --names=* www", 1, invalid),
+        ("--listing --names=a.org,http://b.org www", 1, "cannot use 'site.names[1]': "),
+    ] {
+        let (status, _, err) = finish(&mut home.command(&format!("--check -l 127.0.0.1:0 {words}")));
+        assert_eq!(status, Some(expected), "{words}: {err}");
+        assert!(err.contains(why), "{words}: {err}");
+    }
+}
+
+#[test]
 fn a_directory_without_inventories_is_an_error_until_it_has_one() {
     let home = inventory(&[("a/f", 5000)]);
     fs::rename(home.at("www/first.inv"), home.at("kept.inv")).unwrap();
