@@ -38,7 +38,7 @@ LOGS = pathlib.Path(os.environ.get("FATHOM_TEST_LOGS") or TARGET / "test-logs")
 LAST_RUN = TARGET / "test-seconds.json"
 RULES = TOP / "tools/tests.txt"
 # A test program that has not ended by then is killed. libtest has named the tests that run for over a minute.
-PROGRAM_S = int(os.environ.get("PROGRAM_SECONDS", "1500"))
+PROGRAM_S = int(os.environ.get("PROGRAM_SECONDS", "3000"))
 # The program whose modules run as programs of their own, as the tests of a command are long.
 SPLIT = "cli/tests/cli/main.rs"
 DOCUMENTED = "examples in documentation"

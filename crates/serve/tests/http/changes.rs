@@ -14,6 +14,8 @@ use crate::support::{
     Client, LONG, Response, TestServer, Tree, eventually, io, meanwhile, models, noise, request,
 };
 
+/// The time after which a few states are enough.
+const SHORT: Duration = Duration::from_secs(30);
 /// The maximum time for a few states of a file: each is written to a disk, which other programs may
 /// keep busy.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -59,7 +61,7 @@ fn number(body: &[u8], base: usize) -> usize {
 
 /// Returns whether enough states were seen; a busy disk may need a while for each.
 fn is_enough(seen: usize, start: Instant) -> bool {
-    seen >= 20 || (seen >= 3 && start.elapsed() > LONG / 4)
+    seen >= 20 || (seen >= 3 && start.elapsed() > SHORT)
 }
 
 /// Requests the file until enough states were seen. Each is complete, none is older than the one

@@ -23,7 +23,7 @@ pub(crate) const MTIME_S: u64 = 1_234_567_890;
 /// [`MTIME_S`] as an HTTP date.
 pub(crate) const DATE: &str = "Fri, 13 Feb 2009 23:31:30 GMT";
 /// A hang guard: longer than any step takes on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(600);
 
 /// A temporary directory. Its subdirectory `site` is served; files beside that must not be.
 pub(crate) struct Tree(TempDir);
