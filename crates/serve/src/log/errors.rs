@@ -139,7 +139,8 @@ impl ErrorReporter {
         let dropped = move |time, count: u64, out: &mut Vec<u8>| {
             out.extend_from_slice(&line(timed, time, &format!("{count} messages dropped")));
         };
-        let notices = LogCallbacks { dropped: Box::new(dropped), failed: Box::new(|_| {}) };
+        let (dropped, failed) = (Box::new(dropped), Box::new(|_: &_| {}));
+        let notices = LogCallbacks { dropped, failed, splits_lines: true };
         let queue = Mutex::new(Some(LogQueue::start("error-log", target, notices)?));
         Ok(Self(Arc::new(ReporterInner { limits: Default::default(), queue, timed, clock })))
     }
@@ -290,6 +291,30 @@ mod tests {
         });
         let expected = "one\nanother kind\nthree (and 1 more failed TLS handshakes before)\n2 more failed TLS handshakes\n";
         assert_eq!(text, expected);
+    }
+
+    /// A stream that puts the program's name before each write would else leave it out.
+    #[test]
+    fn each_line_is_a_write_of_its_own() {
+        struct Named(Lines);
+        impl Write for Named {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.write_all(b"name: ")?;
+                self.0.write(bytes)
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let lines = Lines::default();
+        let stream = LogTarget::Stream(Box::new(Named(lines.clone())));
+        let errors = ErrorReporter::start(stream, Clock::held()).unwrap();
+        // The writer cannot take all of them one by one.
+        (0..200).for_each(|number| errors.note(&number.to_string()));
+        assert!(errors.close(PATIENCE));
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert!(text.lines().eq((0..200).map(|number| format!("name: {number}"))), "{text}");
     }
 
     #[test]

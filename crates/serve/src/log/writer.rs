@@ -87,6 +87,8 @@ pub(super) struct LogCallbacks {
     pub(super) dropped: AppendDropped,
     /// Is called after a write that failed.
     pub(super) failed: Box<dyn Fn(&io::Error) + Send>,
+    /// Whether each line is a write of its own: the stream may put something before it.
+    pub(super) splits_lines: bool,
 }
 
 /// A bounded queue of lines and the thread that writes them.
@@ -175,7 +177,8 @@ impl AccessLogWriter {
     ) -> Result<Self, Error> {
         let mut lines = LineFormatter::new(style);
         let dropped = move |time, count, out: &mut Vec<u8>| lines.dropped(time, count, out);
-        let notices = LogCallbacks { dropped: Box::new(dropped), failed: Box::new(failed) };
+        let (dropped, failed) = (Box::new(dropped), Box::new(failed));
+        let notices = LogCallbacks { dropped, failed, splits_lines: false };
         Ok(Self { style, queue: LogQueue::start("log", target, notices)? })
     }
 
@@ -312,8 +315,12 @@ impl LogThread {
             self.torn = false;
         }
         let WaitingLines { bytes, count, .. } = std::mem::take(&mut *self.shared.waiting());
-        if count > 0 {
+        if self.notices.splits_lines {
+            bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| self.write(line, 1))?;
+        } else if count > 0 {
             self.write(&bytes, count)?;
+        }
+        if count > 0 {
             self.report_dropped();
         }
         Ok(())
