@@ -32,7 +32,7 @@ pub use error::FileError;
 pub use fetch::FetchedFile;
 pub use file_io::FileIo;
 pub use open_file::{FileChange, FileVersion, OpenFile, SETTLING};
-pub use read::{POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, pool_read_bytes};
+pub use read::{POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, SentContent, pool_read_bytes};
 pub use root::Root;
 pub use worker_buffers::WorkerBuffer;
 

@@ -229,8 +229,7 @@ impl OpenFile {
     /// Returns whether the file may have been appended to rather than rewritten. Only a second read
     /// could tell. A file that was modified shortly before the open is taken to be appended to; a
     /// settled file is taken to be rewritten.
-    #[must_use]
-    pub fn may_be_growing(&self) -> bool {
+    pub(crate) fn may_be_growing(&self) -> bool {
         !self.is_settled(self.opened_at, SETTLING)
     }
 }

@@ -107,6 +107,24 @@ struct Tail {
     len: usize,
 }
 
+/// The end of what was sent of a file.
+#[derive(Clone, Debug)]
+pub struct SentContent {
+    opened: OpenFile,
+    tail: Tail,
+    is_first: bool,
+}
+
+impl SentContent {
+    /// Returns whether the file still has this content, as [`RangeReader::complete`] compares it.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::change`] and [`OpenFile::read_at`].
+    pub fn is_in_place(&self) -> Result<bool, FileError> {
+        self.tail.is_of(&self.opened, self.is_first)
+    }
+}
+
 impl Default for Tail {
     fn default() -> Self {
         Self { end: 0, bytes: [0; TAIL_BYTES], len: 0 }
@@ -120,6 +138,19 @@ impl Tail {
         let mut tail = Self { end, len: last.len(), ..Self::default() };
         tail.bytes.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
         tail
+    }
+
+    /// Returns whether the file has the content that was opened, as far as can be told: it is
+    /// unchanged; or it has grown or its inode has changed, and these bytes are still in place.
+    /// `is_first` is false if bytes of another range were sent before.
+    fn is_of(&self, opened: &OpenFile, is_first: bool) -> Result<bool, FileError> {
+        Ok(match opened.change()? {
+            FileChange::Unchanged => true,
+            FileChange::Inode if self.len == 0 => true,
+            FileChange::Grown if self.len == 0 => !is_first || opened.may_be_growing(),
+            FileChange::Inode | FileChange::Grown => self.is_in(opened)?,
+            FileChange::Content => false,
+        })
     }
 
     /// Returns whether the file still has these bytes at their offset.
@@ -208,10 +239,27 @@ impl RangeReader {
         self.partial.is_some()
     }
 
-    /// Skips `bytes`, which were read or sent in another way.
-    #[inline]
-    pub fn skip(&mut self, bytes: u64) {
+    /// Skips `bytes`, which are sent in another way. The last of them are read, if more is to come,
+    /// so that a file which grows meanwhile can be told from one that is written anew.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::read_at`].
+    pub fn skip(&mut self, bytes: u64) -> Result<(), FileError> {
         self.at += bytes;
+        if self.at < self.end {
+            let mut last = [0; TAIL_BYTES];
+            let len = (TAIL_BYTES as u64).min(bytes);
+            let room = last.get_mut(..len as usize).unwrap_or_default();
+            let read = self.opened.read_at(self.at - len, room)?;
+            self.tail = Tail::of(room.get(..read).unwrap_or_default(), self.at - len + read as u64);
+        }
+        Ok(())
+    }
+
+    /// Returns what was sent, which may be compared with the file later.
+    #[must_use]
+    pub fn sent(&self) -> SentContent {
+        SentContent { opened: self.opened.clone(), tail: self.tail, is_first: self.is_first }
     }
 
     /// Returns the next step, of at most `bytes_max` bytes. The range must have bytes left.
@@ -266,13 +314,7 @@ impl RangeReader {
     /// changed, and the last bytes read are still in place. For an inode change the comparison is a
     /// safeguard: a program may have written to the file and set the mtime back.
     fn verify_unchanged(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        let right = match self.opened.change()? {
-            FileChange::Unchanged => true,
-            FileChange::Inode if self.tail.len == 0 => true,
-            FileChange::Grown if self.tail.len == 0 => !self.is_first || self.opened.may_be_growing(),
-            FileChange::Inode | FileChange::Grown => self.tail.is_in(&self.opened)?,
-            FileChange::Content => false,
-        };
+        let right = self.tail.is_of(&self.opened, self.is_first)?;
         self.tail = Tail::of(bytes, self.at + bytes.len() as u64);
         if right && !bytes.is_empty() { Ok(()) } else { Err(FileError::Changed) }
     }

@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fathom_files::pool::Resource;
-use fathom_files::{
-    FileChange, FileError, POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, WorkerBuffer,
-};
+use fathom_files::{FileError, POOL_READ_BYTES, RangeReadFuture, RangeReader, ReadStep, WorkerBuffer};
 use fathom_io::Model;
 use tokio::time::sleep;
 
@@ -117,7 +115,9 @@ impl FileBody {
             return Ok(self.take_completed(completed, bytes_max));
         }
         match (self.reader.files().model(), &self.sendfile_queue) {
-            (Model::Sendfile, Some(_)) if self.is_sendable()? => self.sendfile(self.reader.left()),
+            (Model::Sendfile, Some(_)) if !self.reader.has_partial() => {
+                self.sendfile(self.reader.left(), bytes_max)
+            }
             (Model::Auto, _) => self.step_adaptive(bytes_max),
             _ => self.read(bytes_max),
         }
@@ -171,7 +171,7 @@ impl FileBody {
             return Ok(self.read_after_ack());
         }
         match self.cached_window()? {
-            Some(window) => self.sendfile_watched(window),
+            Some(window) => self.sendfile_watched(window, bytes_max),
             None => self.read(bytes_max),
         }
     }
@@ -196,12 +196,13 @@ impl FileBody {
 
     /// Reads the end of a range whose start was sent with sendfile(2). Until the client has
     /// acknowledged those bytes they are the file's pages, and change with it. So the end is sent
-    /// last, and only if the file is unchanged; otherwise the response stays incomplete.
+    /// last, and only if what was sent is still in place; otherwise the response stays incomplete.
     fn read_after_ack(&self) -> FileBodyStep {
         let reader = &self.reader;
         let (sendfile_queue, opened, files) =
             (self.sendfile_queue.clone(), reader.opened().clone(), Rc::clone(reader.files()));
         let (at, len, client) = (reader.at(), reader.left() as usize, reader.client());
+        let sent = reader.sent();
         let waiting = Box::pin(async move {
             let mut pause = ACK_POLL_MIN;
             while sendfile_queue
@@ -211,7 +212,7 @@ impl FileBody {
                 sleep(pause).await;
                 pause = (pause * 2).min(ACK_POLL_MAX);
             }
-            if !opened.is_content_unchanged()? {
+            if !sent.is_in_place()? {
                 return Err(FileError::Changed);
             }
             let device = Resource::Device(opened.meta.dev);
@@ -220,34 +221,28 @@ impl FileBody {
         FileBodyStep::Pending(waiting, BodySource::Sendfile, self.send_budget.charge(len))
     }
 
-    fn sendfile_watched(&mut self, bytes: u64) -> Result<FileBodyStep, FileError> {
+    fn sendfile_watched(&mut self, bytes: u64, bytes_max: usize) -> Result<FileBodyStep, FileError> {
         if let Some(sendfile_queue) = self.sendfile_queue.as_ref().filter(|_| !self.has_sent) {
             sendfile_queue.watch_acknowledgement();
         }
         self.has_sent = true;
-        self.sendfile(bytes)
+        self.sendfile(bytes, bytes_max)
     }
 
-    /// Returns whether the next bytes can go by sendfile(2) where the model is named. A file that
-    /// is appended to while it is sent is copied and compared with what was sent.
-    fn is_sendable(&self) -> Result<bool, FileError> {
-        let opened = self.reader.opened();
-        let is_appended =
-            || Ok::<_, FileError>(opened.change()? == FileChange::Grown && opened.may_be_growing());
-        Ok(!self.reader.has_partial() && !is_appended()?)
-    }
-
-    fn sendfile(&mut self, bytes: u64) -> Result<FileBodyStep, FileError> {
+    /// Sends `bytes`, or a part of them. A file that is appended to meanwhile is copied, and
+    /// compared with what was sent.
+    fn sendfile(&mut self, bytes: u64, bytes_max: usize) -> Result<FileBodyStep, FileError> {
         let opened = self.reader.opened();
         if !opened.is_content_unchanged()? {
-            return Err(FileError::Changed);
+            let is_in_place = self.reader.sent().is_in_place()?;
+            return if is_in_place { self.read(bytes_max) } else { Err(FileError::Changed) };
         }
         let bytes = bytes.min(SEGMENT_BYTES as u64);
         let from = SegmentSource::File(opened.clone());
         let segment = SendfileSegment { from, offset: self.reader.at(), bytes: bytes as usize };
         let sendfile_queue = self.sendfile_queue.as_ref().ok_or(FileError::Changed)?;
         let chunk = sendfile_queue.push(segment);
-        self.reader.skip(bytes);
+        self.reader.skip(bytes)?;
         Ok(FileBodyStep::Ready(chunk, BodySource::Sendfile))
     }
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use fathom_serve::Model;
 
@@ -202,17 +202,22 @@ fn a_file_that_grows_is_sent_with_its_length_at_the_request() {
 fn a_response_goes_on_while_its_file_is_appended_to() {
     let old = noise(6 << 20, 1);
     let tree = Tree::new(&[]);
-    for model in models() {
-        let served = TestServer::new(&tree, &io(model), "");
+    let sendfile = [Model::Sendfile, Model::Auto].map(|model| (model, "sendfile = 'always'\n"));
+    for (model, more) in models().into_iter().map(|model| (model, "")).chain(sendfile) {
+        let served = TestServer::new(&tree, &format!("{}{more}", io(model)), "");
         let path = tree.at("large.log");
-        fs::write(&path, &old).unwrap();
-        let mut client = Client::connect_narrow(served.address());
-        client.send(request("GET", "/large.log", &[("Connection", "close")]));
-        assert_eq!(client.head().field("content-length"), Some("6291456"), "{model}");
-        (0..3).for_each(|_| assert_eq!(served.get("/none").status, 404));
-        File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
-        let body = client.rest();
-        assert!(body == old, "{model}: {} bytes", body.len());
+        // A log that is written to all the time, and one that was quiet before.
+        for age in [Duration::ZERO, Duration::from_secs(60)] {
+            fs::write(&path, &old).unwrap();
+            File::open(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+            let mut client = Client::connect_narrow(served.address());
+            client.send(request("GET", "/large.log", &[("Connection", "close")]));
+            assert_eq!(client.head().field("content-length"), Some("6291456"), "{model}");
+            (0..3).for_each(|_| assert_eq!(served.get("/none").status, 404));
+            File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+            let body = client.rest();
+            assert!(body == old, "{model}, {age:?}: {} bytes", body.len());
+        }
     }
 }
 
