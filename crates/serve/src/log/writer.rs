@@ -114,7 +114,8 @@ impl LogQueue {
         let (wake, receiver) = sync_channel(1);
         // No message is ever sent: the channel closes when the writer ends.
         let (alive, done) = sync_channel(0);
-        let mut writer = LogThread { sink, torn: false, reported: 0, notices, shared: shared.clone() };
+        let spare = Vec::new();
+        let mut writer = LogThread { sink, torn: false, reported: 0, notices, shared: shared.clone(), spare };
         let thread = threads::spawn(name, STACK_BYTES, 0, move || {
             let _alive: SyncSender<()> = alive;
             writer.run(&receiver);
@@ -293,6 +294,8 @@ struct LogThread {
     reported: u64,
     notices: LogCallbacks,
     shared: Arc<LogShared>,
+    /// An empty buffer for the next lines.
+    spare: Vec<u8>,
 }
 
 impl LogThread {
@@ -314,7 +317,10 @@ impl LogThread {
             self.sink = Box::new(file);
             self.torn = false;
         }
-        let WaitingLines { bytes, count, .. } = std::mem::take(&mut *self.shared.waiting());
+        // The workers go on with the buffer of the last time: nothing grows in their lock.
+        let bytes = std::mem::take(&mut self.spare);
+        let next = WaitingLines { bytes, ..WaitingLines::default() };
+        let WaitingLines { mut bytes, count, .. } = std::mem::replace(&mut *self.shared.waiting(), next);
         if self.notices.splits_lines {
             bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| self.write(line, 1))?;
         } else if count > 0 {
@@ -323,6 +329,8 @@ impl LogThread {
         if count > 0 {
             self.report_dropped();
         }
+        bytes.clear();
+        self.spare = bytes;
         Ok(())
     }
 
