@@ -135,13 +135,7 @@ impl ConfigBuilder {
             ServeOption::Index => site.index = list(given.text()?),
             ServeOption::Listing => site.listing = given.yes()?,
             ServeOption::Explore => site.explore = given.yes()?,
-            ServeOption::Names => {
-                site.names = list(given.text()?);
-                // Without any, all would be answered.
-                if site.names.iter().all(String::is_empty) {
-                    return Err(given.refuse("host names, separated by commas"));
-                }
-            }
+            ServeOption::Names => site.names = some(given, "host names")?,
             ServeOption::Archive => {
                 site.archives = match given.switch()? {
                     Switch::Off => Vec::new(),
@@ -202,8 +196,8 @@ impl ConfigBuilder {
             }
             ServeOption::AuthFile => site.auth.get_or_insert_default().file = Some(given.path()?),
             ServeOption::AuthPath => site.auth.get_or_insert_default().paths.push(auth_rule(given)?),
-            ServeOption::AllowFrom => site.allow_from.extend(list(given.text()?)),
-            ServeOption::DenyFrom => site.deny_from.extend(list(given.text()?)),
+            ServeOption::AllowFrom => site.allow_from.extend(some(given, "addresses or networks")?),
+            ServeOption::DenyFrom => site.deny_from.extend(some(given, "addresses or networks")?),
             ServeOption::Maintenance => site.maintenance.enabled = given.yes()?,
             _ => site.maintenance.flag_file = Some(given.path()?),
         }
@@ -319,6 +313,13 @@ fn optional_path(given: &OptionArg, usual: &str) -> Result<Option<String>, Vec<u
         Switch::On => Some(usual.to_owned()),
         Switch::Value(path) => Some(path.to_owned()),
     })
+}
+
+/// Parses a list that has to have an element: an empty one, of a variable that is not set, would
+/// admit everybody.
+fn some(given: &OptionArg, elements: &str) -> Result<Vec<String>, Vec<u8>> {
+    let found = list(given.text()?);
+    if found.is_empty() { Err(given.refuse(&format!("{elements}, separated by commas"))) } else { Ok(found) }
 }
 
 /// Parses a number of requests per second, which may have a fraction.

@@ -252,6 +252,8 @@ fn a_file_and_names_that_no_host_has_are_refused_at_the_start() {
         ("--explore tree/a/f", 1, "cannot use 'site.root': this is a file, which has no inventories"),
         ("--explore --names= www", 2, empty),
         ("--explore --names=, www", 2, empty),
+        ("--allow-from= www", 2, "addresses or networks, separated by commas"),
+        ("--deny-from= www", 2, "addresses or networks, separated by commas"),
         ("--explore --names=* www", 1, invalid),
         ("--listing --names=a.org,http://b.org www", 1, "cannot use 'site.names[1]': "),
     ] {
