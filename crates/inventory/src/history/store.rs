@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::name;
-use crate::scan::{Lock, directory_mode, has_journal};
+use crate::scan::{Lock, directory_mode, has_journal, split_parents};
 use crate::store::{Error, Manifest, Op};
 
 const DAY_SEC: i64 = 86_400;
@@ -125,9 +125,9 @@ impl History {
         let failed = |error: std::io::Error| Error::new(Op::Create, directory, error);
         let is_new = !directory.exists();
         // A directory of which only the parent is meant is not made.
-        let components: Vec<_> = directory.components().collect();
-        if let Some(last) = components.iter().rposition(|component| *component == Component::ParentDir) {
-            components[..=last].iter().collect::<PathBuf>().metadata().map_err(failed)?;
+        let (above, _) = split_parents(directory);
+        if !above.as_os_str().is_empty() {
+            above.metadata().map_err(failed)?;
         }
         let mode = mode.map(directory_mode);
         DirBuilder::new().recursive(true).mode(mode.unwrap_or(0o700)).create(directory).map_err(failed)?;

@@ -44,6 +44,7 @@ use part_dir::{PartDir, PartState};
 pub(crate) use part_dir::{create_part_dir, directory_mode, part_path, publish};
 pub(crate) use rate_limit::RateLimiter;
 pub use root::absolute;
+pub(crate) use root::split_parents;
 pub use selection::{Exclusions, MarkFn, Selection, SelectionFn};
 use visitor::{RowVisitor, WrittenNames};
 

@@ -39,12 +39,17 @@ pub fn absolute(root: &CStr) -> Result<CString, Error> {
 /// Resolves `path` up to its last `..`, so that one tree has one spelling. `..` of a link is the
 /// parent of its target (path_resolution(7)), which the kernel has to say.
 fn without_parents(path: &Path) -> PathBuf {
+    let (above, below) = split_parents(path);
+    match above.canonicalize() {
+        Ok(above) => above.components().chain(below.components()).collect(),
+        _ => path.components().collect(),
+    }
+}
+
+/// Splits a path behind its last `..`. The first part is empty if there is none.
+pub(crate) fn split_parents(path: &Path) -> (PathBuf, PathBuf) {
     let components: Vec<_> = path.components().collect();
     let last = components.iter().rposition(|component| *component == Component::ParentDir);
     let (above, below) = components.split_at(last.map_or(0, |last| last + 1));
-    match last.map(|_| above.iter().collect::<PathBuf>().canonicalize()) {
-        // Joined with nothing, a path would have a slash behind it.
-        Some(Ok(above)) => above.components().chain(below.iter().copied()).collect(),
-        _ => components.iter().collect(),
-    }
+    (above.iter().collect(), below.iter().collect())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{Error, Op};
 use super::files::{PRIVATE, create_part_with, sync_directory_of};
-use super::manifest::NAME as MANIFEST;
+use super::manifest::Manifest;
 
 /// The permission bits of readers.
 const READERS: u32 = 0o444;
@@ -119,7 +119,8 @@ impl Drop for Draft {
 /// Checks that the final name is free or that of a regular file, and no file of an inventory. A
 /// device or a pipe would become a regular file.
 fn check(path: &Path) -> io::Result<()> {
-    if path.with_file_name(MANIFEST).is_file() {
+    // Web applications have files of that name, too.
+    if path.parent().is_some_and(|directory| Manifest::read(directory).is_ok()) {
         return Err(io::Error::other("this directory is an inventory"));
     }
     match path.symlink_metadata() {

@@ -62,6 +62,9 @@ fn an_output_file_is_complete_and_replaces_a_regular_file_only() {
         );
         assert!(!tree.at("-").exists());
     }
+    // The manifest of a web application is no inventory's.
+    tree.holding("web/manifest.json", "{\"name\": \"app\"}");
+    stdout_of(&tree, &["export", "--to", "csv", "-o", "web/rows.csv", "i"]);
     tree.symlink("dangling", "nowhere");
     tree.holding("begun.part", "somebody's");
     fs::set_permissions(tree.at("begun.part"), fs::Permissions::from_mode(0o644)).unwrap();
