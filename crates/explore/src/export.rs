@@ -35,7 +35,8 @@ pub(crate) fn rows(
         let [disk, apparent] = sizes(row);
         let fields = [row.file_type.name().to_owned(), disk, apparent, entries, newest(row)];
         fields.iter().for_each(|field| push(field, &mut out));
-        push(&owner(row, context), &mut out);
+        out.push(b',');
+        write_csv_field(&owner(row, context), true, &mut out);
         push(&growth, &mut out);
         push(state(row), &mut out);
         out.extend_from_slice(b"\r\n");
@@ -55,9 +56,9 @@ pub(crate) fn sums(rows: &[SumRow]) -> Vec<u8> {
     out
 }
 
+/// Appends a number, which may begin with a dash, or a word of this program.
 fn push(field: &str, out: &mut Vec<u8>) {
     out.push(b',');
-    // A number may begin with a dash, and no other field but the owner is text of users.
     write_csv_field(field, false, out);
 }
 

@@ -140,12 +140,13 @@ pub(crate) fn of_file(file: &FileTraits<'_>) -> u8 {
     if let Some(kind) = file.extension.and_then(|extension| KINDS.get(extension)) {
         return *kind;
     }
-    let name = file.name.to_ascii_lowercase();
-    let is_library = name.windows(4).any(|part| part == b".so.");
+    let is_library = file.name.windows(4).any(|part| part.eq_ignore_ascii_case(b".so."));
+    let begins =
+        |text: &&[u8]| file.name.get(..text.len()).is_some_and(|name| name.eq_ignore_ascii_case(text));
     let is_runnable = |mode: u32| mode & TYPE_MASK == REGULAR && mode & RUNNABLE != 0;
     match () {
         () if is_library => PROGRAM,
-        () if TEXTS.iter().any(|text| name.starts_with(text)) => TEXT,
+        () if TEXTS.iter().any(begins) => TEXT,
         () if file.mode.is_some_and(is_runnable) => PROGRAM,
         () => OTHER,
     }

@@ -109,7 +109,7 @@ fn info(state: &State, row: &Row) -> Vec<String> {
         format!("entries   {}", amount.entries),
         format!("inode     {} on device {}, links: {}", row.identity.ino, row.identity.dev, row.links),
     ];
-    // Of an entry that is gone, nothing of this is known.
+    // An entry that is gone has neither sizes nor an inode.
     lines.extend(sizes.into_iter().filter(|_| !is_gone(row)));
     lines.push(format!("newest    {}", unless_unknown(newest)));
     lines.push(format!("owner     {}", unless_unknown(owner)));
