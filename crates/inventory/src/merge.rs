@@ -287,8 +287,6 @@ impl Merger<'_> {
         for row in 0..group.rows() {
             let dir_id = ids.get(row).map(|id| renumbered_id(id, offset)).transpose()?;
             let (name, path) = (raw.get(row).or(names.get(row)), paths.get(row));
-            // An inventory of format 1 has the operand in the path alone.
-            let name = if dir_id.is_none() { name.or(path) } else { name };
             let op = ops.get(row).and_then(|op| std::str::from_utf8(op).ok()).unwrap_or("access");
             let errno = errno_of(errnos.get(row));
             let message = &fathom_text::strerror(errno);

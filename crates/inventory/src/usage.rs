@@ -206,15 +206,13 @@ pub fn files(inventory: &Inventory) -> Result<Vec<(u64, u64)>, Error> {
 pub fn missing(inventory: &Inventory) -> Result<HashMap<Vec<u8>, Errno>, Error> {
     let mut missing = HashMap::new();
     inventory.each(Table::Errors, |group| {
-        let (ids, errno, paths) =
-            (group.numbers("dir_id")?, group.numbers("errno")?, PathColumns::read(group)?);
+        let (ids, errno) = (group.numbers("dir_id")?, group.numbers("errno")?);
         let ops = group.texts("op")?;
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
         for row in
             (0..group.rows()).filter(|row| ids.get(*row).is_none() && ops.get(*row) != Some(TIME.as_bytes()))
         {
-            // An inventory of format 1 has no names here.
-            let name = raw.get(row).or(names.get(row)).or(paths.get(row)).unwrap_or_default();
+            let name = raw.get(row).or(names.get(row)).unwrap_or_default();
             missing.insert(name.to_vec(), errno_of(errno.get(row)));
         }
         Ok(())

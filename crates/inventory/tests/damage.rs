@@ -198,9 +198,9 @@ fn a_manifest_cannot_name_files_elsewhere() {
         assert!(!is_whole(&directory), "{name}");
     }
     let format = |number: u32| format!("\"format\": {number}");
-    let (own, later) = (format(VERSION), format(VERSION + 1));
+    let (own, earlier, later) = (format(VERSION), format(VERSION - 1), format(VERSION + 1));
     assert!(manifest.contains(&own));
-    for (old, new) in [(&own[..], &later[..]), ("\"users\"", "\"owners\""), ("{", "[")] {
+    for (old, new) in [(&own[..], &earlier[..]), (&own, &later), ("\"users\"", "\"owners\""), ("{", "[")] {
         fs::write(directory.join("manifest.json"), resealed(&manifest.replacen(old, new, 1))).unwrap();
         assert!(!is_whole(&directory), "{new}");
     }

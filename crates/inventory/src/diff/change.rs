@@ -49,7 +49,7 @@ pub enum ChangedField {
     Uid,
     /// The ID of the owning group.
     Gid,
-    /// The inode attributes, if both inventories have the column.
+    /// The inode attributes.
     Attributes,
     /// The quota project ID, if both inventories have the column.
     Project,

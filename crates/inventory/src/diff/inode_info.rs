@@ -122,7 +122,6 @@ impl InodeInfo {
     pub(super) fn clear(&mut self, columns: &[&str]) {
         for column in columns {
             match *column {
-                "attributes" => self.numbers[NumericField::Attributes as usize] = NEVER,
                 "project" => self.numbers[NumericField::Project as usize] = NEVER,
                 "acl" => self.numbers[NumericField::Acl as usize] = NEVER,
                 _ => self.xattrs = None,

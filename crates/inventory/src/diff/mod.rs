@@ -216,7 +216,7 @@ pub fn unmatched(inventories: &Sides<&Inventory>) -> Result<Sides<Vec<Vec<u8>>>,
 
 /// Returns the compared columns that only one of the inventories has. `ignored` is not compared.
 fn unshared_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
-    let columns = ["attributes", "project", "xattrs", "acl"].into_iter();
+    let columns = ["project", "xattrs", "acl"].into_iter();
     columns
         .filter(|column| inventories.old.has_column(column) != inventories.new.has_column(column))
         .collect()

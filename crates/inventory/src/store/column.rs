@@ -48,32 +48,17 @@ pub(crate) struct ColumnSpec {
     pub(crate) encoding: ColumnEncoding,
     /// Whether rows may have no value.
     pub(crate) nullable: bool,
-    /// The first format version that has the column.
-    pub(crate) since: u32,
-    /// The first format version in which rows may have no value.
-    pub(crate) nullable_since: u32,
     /// Whether files have the column only if the scan had the option for it.
     pub(crate) is_optional: bool,
 }
 
 impl ColumnSpec {
     pub(crate) const fn new(name: &'static str, kind: ColumnKind, encoding: ColumnEncoding) -> Self {
-        Self { name, kind, encoding, nullable: false, since: 1, nullable_since: 1, is_optional: false }
+        Self { name, kind, encoding, nullable: false, is_optional: false }
     }
 
     pub(crate) const fn nullable(self) -> Self {
         Self { nullable: true, ..self }
-    }
-
-    /// Sets the first format version that has the column.
-    pub(crate) const fn since(self, format: u32) -> Self {
-        Self { since: format, ..self }
-    }
-
-    /// Makes the column nullable from this format version on. Earlier files have a value in every
-    /// row.
-    pub(crate) const fn nullable_since(self, format: u32) -> Self {
-        Self { nullable: true, nullable_since: format, ..self }
     }
 
     /// Marks a column that files have only if the scan had the option for it.
@@ -84,11 +69,6 @@ impl ColumnSpec {
     /// Returns whether files have the column, if the scan had the options for `optional_columns`.
     pub(crate) fn is_in(&self, optional_columns: OptionalColumns) -> bool {
         !self.is_optional || optional_columns.has_column(self.name)
-    }
-
-    /// Returns whether rows of a file of this format version may have no value.
-    pub(crate) const fn is_nullable_in(&self, format: u32) -> bool {
-        self.nullable && format >= self.nullable_since
     }
 }
 

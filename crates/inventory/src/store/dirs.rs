@@ -169,7 +169,7 @@ const BEFORE: [ColumnSpec; 10] = [
     ColumnSpec::new("depth", ColumnKind::Int32, ColumnEncoding::Delta),
     ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front),
     ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable(),
-    ColumnSpec::new("path", ColumnKind::Text, ColumnEncoding::Front).nullable_since(2),
+    ColumnSpec::new("path", ColumnKind::Text, ColumnEncoding::Front).nullable(),
     ColumnSpec::new("path_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable(),
 ];
 

@@ -89,7 +89,7 @@ pub(crate) const META: [ColumnSpec; META_COLUMNS] = [
     ColumnSpec::new("mtime_ns", ColumnKind::Int32, ColumnEncoding::Delta).nullable(),
     ColumnSpec::new("ctime_ns", ColumnKind::Int32, ColumnEncoding::Delta).nullable(),
     ColumnSpec::new("btime", ColumnKind::Micros, ColumnEncoding::Delta).nullable(),
-    ColumnSpec::new("attributes", ColumnKind::Text, ColumnEncoding::Dictionary).nullable().since(3),
+    ColumnSpec::new("attributes", ColumnKind::Text, ColumnEncoding::Dictionary).nullable(),
     ColumnSpec::new("project", ColumnKind::Uint32, ColumnEncoding::Dictionary).optional(),
     ColumnSpec::new("xattrs", ColumnKind::Text, ColumnEncoding::Dictionary).optional(),
     ColumnSpec::new("acl", ColumnKind::Bool, ColumnEncoding::Dictionary).optional(),

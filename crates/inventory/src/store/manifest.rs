@@ -178,7 +178,7 @@ impl ManifestFile {
 /// The contents of `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The format version, [`VERSION`] or an earlier one.
+    /// The format version, [`VERSION`].
     pub format: u32,
     /// The program that wrote the inventory, with its version.
     pub tool: String,
@@ -221,13 +221,11 @@ impl Manifest {
         }
         let text = fs::read(&path).map_err(|error| failed(error.into()))?;
         let manifest: Self = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
-        if !(1..=VERSION).contains(&manifest.format) {
+        if manifest.format != VERSION {
             let version = manifest.format;
-            return Err(failed(
-                format!("it has format {version}, this program reads up to {VERSION}").into(),
-            ));
+            return Err(failed(format!("it has format {version}, this program reads {VERSION}").into()));
         }
-        if manifest.format > 1 && !has_valid_checksum(&text) {
+        if !has_valid_checksum(&text) {
             return Err(failed("it is not as it was written: its checksum is another".into()));
         }
         Ok(manifest)

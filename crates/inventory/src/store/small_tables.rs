@@ -54,9 +54,9 @@ impl ErrorsBuffer {
 impl TableBuffer for ErrorsBuffer {
     const SPECS: &'static [ColumnSpec] = &[
         ColumnSpec::new("dir_id", ColumnKind::Int64, ColumnEncoding::Delta).nullable(),
-        ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front).nullable().since(2),
-        ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable().since(2),
-        ColumnSpec::new("path", ColumnKind::Text, ColumnEncoding::Front).nullable_since(2),
+        ColumnSpec::new("name", ColumnKind::Text, ColumnEncoding::Front).nullable(),
+        ColumnSpec::new("name_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable(),
+        ColumnSpec::new("path", ColumnKind::Text, ColumnEncoding::Front).nullable(),
         ColumnSpec::new("path_raw", ColumnKind::Bytes, ColumnEncoding::Lengths).nullable(),
         ColumnSpec::new("op", ColumnKind::Text, ColumnEncoding::Dictionary),
         ColumnSpec::new("errno", ColumnKind::Int32, ColumnEncoding::Dictionary),

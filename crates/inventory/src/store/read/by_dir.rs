@@ -34,7 +34,6 @@ struct RowRun {
 /// An index of the rows of `entries` by directory.
 pub(crate) struct EntriesByDir {
     files: Vec<(PathBuf, ManifestFile)>,
-    format: u32,
     /// Sorted by directory; those of one directory in the order of the rows.
     runs: Vec<RowRun>,
     open: Option<(u32, TableFile)>,
@@ -56,8 +55,7 @@ impl EntriesByDir {
             files.push((path, listed.clone()));
         }
         runs.sort_by_key(|run| run.dir_id);
-        let format = inventory.manifest.format;
-        Ok((Self { files, format, runs, open: None, decoded: Vec::new() }, unknown))
+        Ok((Self { files, runs, open: None, decoded: Vec::new() }, unknown))
     }
 
     /// Calls `take` with the rows of the directory `dir_id`, in their order.
@@ -103,7 +101,7 @@ impl EntriesByDir {
         if self.open.as_ref().is_none_or(|(open, _)| *open != file) {
             let (path, listed) =
                 self.files.get(file as usize).ok_or_else(|| damaged("there is no such file"))?;
-            self.open = Some((file, TableFile::open(path, listed, Table::Entries.specs(), self.format)?));
+            self.open = Some((file, TableFile::open(path, listed, Table::Entries.specs())?));
         }
         self.open.as_ref().map(|(_, part)| part).ok_or_else(|| damaged("there is no such file"))
     }

@@ -34,8 +34,8 @@ impl<'a> RowGroup<'a> {
 
     /// Returns whether the file has the column `name`.
     pub(crate) fn has_column(&self, name: &str) -> bool {
-        let mut specs = self.part.specs.iter().zip(&self.part.columns);
-        specs.any(|(spec, found)| spec.name == name && found.place.is_some())
+        let mut specs = self.part.specs.iter().zip(&self.part.places);
+        specs.any(|(spec, place)| spec.name == name && place.is_some())
     }
 
     /// Reads the column `name`, which has to be one of numbers.
@@ -62,8 +62,7 @@ impl<'a> RowGroup<'a> {
 
     /// Checks what the footer says of all columns.
     pub(super) fn check_shape(&self) -> Result<()> {
-        let places = self.part.columns.iter().filter_map(|column| column.place);
-        for meta in places.map(|place| self.columns.column(place)) {
+        for meta in self.part.places.iter().flatten().map(|place| self.columns.column(*place)) {
             self.place(meta)?;
             if usize::try_from(meta.uncompressed_size()).map_or(true, |bytes| bytes > COLUMN_BYTES_MAX) {
                 return Err(damaged("a column of a row group is too long"));
@@ -73,17 +72,17 @@ impl<'a> RowGroup<'a> {
     }
 
     fn column<V: ColumnValues>(&self, name: &str, fits: impl Fn(ColumnKind) -> bool) -> Result<V> {
-        let specs = self.part.specs.iter().zip(&self.part.columns);
-        let mut found = specs.filter(|(spec, _)| spec.name == name && fits(spec.kind));
-        let (spec, found) = found.next().ok_or_else(|| damaged("there is no such column"))?;
-        let Some(place) = found.place else {
+        let mut specs = self.part.specs.iter().zip(&self.part.places);
+        let found = specs.find(|(spec, _)| spec.name == name && fits(spec.kind));
+        let (spec, place) = found.ok_or_else(|| damaged("there is no such column"))?;
+        let Some(place) = *place else {
             let mut nothing = V::of(spec.kind, self.rows);
             nothing.expand(0, &vec![false; self.rows]);
             return Ok(nothing);
         };
         let meta = self.columns.column(place);
         let pages = SerializedPageReader::new(Arc::new(self.chunk(meta)?), meta, self.rows, None)?;
-        read(pages, ColumnType { kind: spec.kind, nullable: found.nullable }, self.rows)
+        read(pages, ColumnType { kind: spec.kind, nullable: spec.nullable }, self.rows)
     }
 
     /// Returns the offset of a column in the file and its length in bytes, after checking that it

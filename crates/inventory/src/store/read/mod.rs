@@ -39,7 +39,7 @@ use super::column::ColumnSpec;
 use super::dirs::DirsBuffer;
 use super::entries::{EntriesBuffer, META};
 use super::error::{Error, Op};
-use super::manifest::{Manifest, ManifestFile, VERSION};
+use super::manifest::{Manifest, ManifestFile};
 use super::parquet_writer::TableBuffer;
 use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
 use paths::LongPaths;
@@ -201,10 +201,7 @@ impl Inventory {
     /// Returns whether its tables have the column `column` of inode metadata.
     #[must_use]
     pub(crate) fn has_column(&self, column: &str) -> bool {
-        let has = |spec: &ColumnSpec| {
-            spec.since <= self.manifest.format && spec.is_in(self.manifest.optional_columns)
-        };
-        META.iter().any(|spec| spec.name == column && has(spec))
+        META.iter().any(|spec| spec.name == column && spec.is_in(self.manifest.optional_columns))
     }
 
     /// Returns an error that is not about one of the files.
@@ -233,7 +230,7 @@ impl Inventory {
             for at in self.files_of(table) {
                 let listed = &self.manifest.files[at];
                 let path = self.directory.join(&listed.name);
-                let part = TableFile::open(&path, listed, table.specs(), self.manifest.format);
+                let part = TableFile::open(&path, listed, table.specs());
                 let checked = part.and_then(|part| part.check_shape());
                 checked.map_err(|error| Error::new(Op::Read, &path, error))?;
             }
@@ -256,7 +253,7 @@ impl Inventory {
             table_file::verify(&path, listed)?;
             verified.store(true, Ordering::Relaxed);
         }
-        TableFile::open(&path, listed, table.specs(), self.manifest.format)
+        TableFile::open(&path, listed, table.specs())
     }
 
     /// Returns the directories whose paths are too long for the table.
@@ -352,7 +349,7 @@ pub(crate) fn each_of_file(
     mut with: impl FnMut(&RowGroup<'_>) -> parquet::errors::Result<()>,
 ) -> Result<(), Error> {
     let path = directory.join(&file.name);
-    let part = TableFile::open(&path, file, table.specs(), VERSION);
+    let part = TableFile::open(&path, file, table.specs());
     part.and_then(|part| part.each(&mut with)).map_err(|error| Error::new(Op::Read, &path, error))
 }
 

@@ -17,7 +17,7 @@ use twox_hash::XxHash64;
 use super::decode::damaged;
 use super::group::RowGroup;
 use crate::store::column::ColumnSpec;
-use crate::store::manifest::{ManifestFile, VERSION};
+use crate::store::manifest::ManifestFile;
 use crate::store::parquet_writer::logical;
 
 /// The bytes at the end of a file: the length of the footer, and the magic number.
@@ -57,37 +57,23 @@ impl ByteSource {
     }
 }
 
-/// A column of a table in a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FileColumn {
-    /// The index of the column in the file; `None` if the file does not have it.
-    pub(super) place: Option<usize>,
-    /// Whether rows may have no value.
-    pub(super) nullable: bool,
-}
-
 /// A file of a table.
 pub(crate) struct TableFile {
     pub(super) source: ByteSource,
     pub(super) bytes: u64,
     pub(super) specs: &'static [ColumnSpec],
-    /// The columns of the table, in the order of `specs`.
-    pub(super) columns: Vec<FileColumn>,
+    /// The index in the file of each column in `specs`; `None` for an optional one that it lacks.
+    pub(super) places: Vec<Option<usize>>,
     footer: ParquetMetaData,
     /// The bytes of columns that have been read.
     pub(super) bytes_read: AtomicU64,
 }
 
 impl TableFile {
-    /// Opens the file at `path`, which has to have the columns of its table in this format version.
-    /// [`verify`] compares its hash.
-    pub(crate) fn open(
-        path: &Path,
-        listed: &ManifestFile,
-        specs: &'static [ColumnSpec],
-        format: u32,
-    ) -> Result<Self> {
-        let part = Self::new(ByteSource::File(File::open(path)?), listed.bytes, specs, format)?;
+    /// Opens the file at `path`, which has to have the columns of its table. [`verify`] compares
+    /// its hash.
+    pub(crate) fn open(path: &Path, listed: &ManifestFile, specs: &'static [ColumnSpec]) -> Result<Self> {
+        let part = Self::new(ByteSource::File(File::open(path)?), listed.bytes, specs)?;
         let rows: i64 = part.footer.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(listed.rows) {
             return Err(damaged("it has not as many rows as its manifest says"));
@@ -98,22 +84,21 @@ impl TableFile {
     /// Opens bytes whose hash has not been verified.
     pub(super) fn of_bytes(bytes: Bytes, specs: &'static [ColumnSpec]) -> Result<Self> {
         let length = bytes.len() as u64;
-        Self::new(ByteSource::Bytes(bytes), length, specs, VERSION)
+        Self::new(ByteSource::Bytes(bytes), length, specs)
     }
 
-    fn new(source: ByteSource, bytes: u64, specs: &'static [ColumnSpec], format: u32) -> Result<Self> {
+    fn new(source: ByteSource, bytes: u64, specs: &'static [ColumnSpec]) -> Result<Self> {
         let footer = footer(&source, bytes)?;
         let descriptors = footer.file_metadata().schema_descr().columns();
         let find = |spec: &ColumnSpec| {
-            let nullable = spec.is_nullable_in(format);
-            let place = descriptors.iter().position(|column| matches_spec(column, spec, nullable));
-            if place.is_none() && format >= spec.since && !spec.is_optional {
+            let place = descriptors.iter().position(|column| matches_spec(column, spec));
+            if place.is_none() && !spec.is_optional {
                 return Err(damaged(&format!("it has no column '{}' of the right type", spec.name)));
             }
-            Ok(FileColumn { place, nullable })
+            Ok(place)
         };
-        let columns = specs.iter().map(find).collect::<Result<_>>()?;
-        Ok(Self { source, bytes, specs, columns, footer, bytes_read: AtomicU64::new(0) })
+        let places = specs.iter().map(find).collect::<Result<_>>()?;
+        Ok(Self { source, bytes, specs, places, footer, bytes_read: AtomicU64::new(0) })
     }
 
     /// Checks that readers accept every row group, without reading it.
@@ -198,11 +183,11 @@ fn footer(source: &ByteSource, bytes: u64) -> Result<ParquetMetaData> {
 }
 
 /// Returns whether a column of a file is the one that `spec` describes.
-fn matches_spec(column: &ColumnDescriptor, spec: &ColumnSpec, nullable: bool) -> bool {
+fn matches_spec(column: &ColumnDescriptor, spec: &ColumnSpec) -> bool {
     let (physical, logical) = logical(spec.kind);
     column.path().parts() == [spec.name]
         && column.physical_type() == physical
         && column.logical_type_ref() == logical.as_ref()
-        && column.max_def_level() == i16::from(nullable)
+        && column.max_def_level() == i16::from(spec.nullable)
         && column.max_rep_level() == 0
 }
