@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import random
 import signal
 import subprocess
@@ -263,6 +262,13 @@ class Queries(Inventories):
         inventory = ff.scan(self.root, os.path.join(self.temp, "it's", "x.inv"))
         self.assertEqual(inventory.query("SELECT count(*) FROM entries").fetchall(), [(len(inventory),)])
 
+    def test_refuses_directories_that_duckdb_cannot_name(self):
+        grow(self.root, 13, 20)
+        for name, why in (("x[1].inv", "for a pattern"), ("x\udcff.inv", "is not UTF-8")):
+            inventory = ff.scan(self.root, os.path.join(self.temp, name))
+            with self.assertRaisesRegex(ff.InventoryError, why):
+                inventory.query("SELECT 1")
+
     def test_says_that_duckdb_is_missing(self):
         inventory = self.scanned(14, 5)
         with mock.patch.dict(sys.modules, {"duckdb": None}):
@@ -399,17 +405,6 @@ class Fsspec(Inventories):
         with self.assertRaisesRegex(OSError, "read-only"):
             fs.open(path, "wb")
         self.assertAlmostEqual(fs.modified(other).timestamp(), fs.info(other)["mtime"], places=5)
-
-
-class Views(unittest.TestCase):
-    def test_views_are_those_of_the_command(self):
-        from fathomfs import _query
-
-        source = Path(__file__).parents[2] / "crates/cli/src/query/views.rs"
-        command = source.read_text()
-        for name, ours in (("FILES", _query._FILES), ("ENTRIES", _query._ENTRIES)):
-            (theirs,) = re.findall(rf'const {name}: &str = r?"(.*?)";', command, re.DOTALL)
-            self.assertEqual(ours.strip(), theirs.strip())
 
 
 if __name__ == "__main__":

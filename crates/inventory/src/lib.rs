@@ -10,7 +10,8 @@
 //! two inventories. [`estimate`] estimates the contents of trees from a sample. [`merge`] combines
 //! several inventories into one. [`units`] does a scan on
 //! several machines. [`export`] writes an inventory in the formats of other programs, and
-//! [`import`] makes one of what they wrote. [`history`] is a store of dated inventories.
+//! [`import`] makes one of what they wrote. [`views`] has the tables of an inventory as views of
+//! DuckDB. [`history`] is a store of dated inventories.
 //!
 //! Owns the grammar of filters and formats, and their output. Does not own options, the walk,
 //! system calls for single entries (a caller implements them as a [`Lookup`]), or standard output.
@@ -35,6 +36,7 @@ pub mod store;
 pub mod top;
 pub mod units;
 pub mod usage;
+pub mod views;
 
 pub use entry::{Entry, LinkTarget, Lookup, type_letter};
 pub use owners::{NameService, OwnerKind, Owners};

@@ -9,6 +9,7 @@ use fathom_inventory::diff::{DiffOptions, GrowthReport, Sides, growth};
 use fathom_inventory::store::{Error, Inventory as StoredInventory, Manifest, Table};
 use fathom_inventory::top::{GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, report};
 use fathom_inventory::usage::{UsageTarget, directories, find};
+use fathom_inventory::views;
 use fathom_walk::FileType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -96,6 +97,12 @@ impl Inventory {
     #[getter]
     fn bytes_read(&self) -> u64 {
         self.inner.bytes_read()
+    }
+
+    /// Returns the statements that give DuckDB the views, with `directory` before the names of
+    /// files.
+    fn views(&self, py: Python<'_>, directory: &str) -> PyResult<Vec<String>> {
+        views::setup(&self.inner, directory, None).map_err(|error| of_inventory(py, &error))
     }
 
     /// Streams the entries that meet the conditions.

@@ -9,12 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fathom_inventory::views::literal;
 use rustix::fs::MemfdFlags;
 use serde_json::json;
 
 use super::args::AnswerFormat;
 use super::child::{self, ChildEnd};
-use super::views::literal;
 
 /// Installation instructions, the end of each message about a missing DuckDB.
 const INSTALL: &str = "install it with 'pip install duckdb', or from https://duckdb.org";

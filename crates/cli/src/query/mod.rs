@@ -4,7 +4,6 @@ mod args;
 mod child;
 mod engine;
 pub(crate) mod table;
-mod views;
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,6 +11,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use fathom_inventory::store::Inventory;
+use fathom_inventory::views;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{QueryArgs, QuerySource};
@@ -69,10 +69,8 @@ fn prepare(
 ) -> Result<(DuckDb, DuckDbRequest), Vec<u8>> {
     let inventory = Inventory::open(path).map_err(|error| error.to_string().into_bytes())?;
     let manifest = inventory.manifest();
-    let setup = views::setup(manifest, spill).map_err(|why| {
-        let inventory = quoteaf(path.as_os_str().as_encoded_bytes(), charset);
-        [b"cannot read ", &inventory[..], b": ", why.as_bytes()].concat()
-    })?;
+    // DuckDB runs in the directory of the inventory.
+    let setup = views::setup(&inventory, "", spill).map_err(|error| error.to_string().into_bytes())?;
     let query = text(&args.source, charset)?;
     let engine = DuckDb::find(&|name| std::env::var_os(name)).map_err(String::into_bytes)?;
     // DuckDB does not verify the hashes and would accept damaged files.

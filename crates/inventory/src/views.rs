@@ -1,7 +1,8 @@
 //! The SQL statements that define views of an inventory, and then deny DuckDB access to everything
-//! else. Owns the views; docs/inventory.md describes the underlying tables.
+//! else. Owns the views; docs/inventory.md describes the underlying tables. Does not own DuckDB:
+//! the command `query` and the Python package run the statements.
 
-use fathom_inventory::store::Manifest;
+use crate::store::{Error, Inventory, Manifest};
 
 /// Views that show a table unchanged.
 const PLAIN_VIEWS: [&str; 5] = ["dirs", "errors", "links", "users", "groups"];
@@ -30,8 +31,8 @@ CREATE VIEW files AS SELECT
 FROM read_parquet({entries}) e LEFT JOIN read_parquet({dirs}) d USING (dir_id)";
 
 /// All entries, including directories. A directory has its parent's `dir_id`, and an `errno` only
-/// in the sense that it has for other entries. Inventories of earlier formats lack some of the
-/// columns: the pattern selects the existing ones.
+/// in the sense that it has for other entries. Optional columns may be missing: the pattern selects
+/// the existing ones.
 const ENTRIES: &str = "
 CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
     coalesce(parent_id, 0) AS dir_id, path, path_raw, name, name_raw, 'd' AS type,
@@ -39,34 +40,52 @@ CREATE VIEW entries AS FROM files UNION ALL BY NAME SELECT
     CASE WHEN mode IS NULL THEN errno END AS errno
 FROM dirs";
 
-/// Returns the statements to run before the query, in the directory of the inventory. Results that
-/// do not fit into memory go to `spill`.
+/// Returns the statements to run before a query. `directory` precedes the names of files: it is
+/// empty, or a path that ends with a slash and has no character of DuckDB's patterns. Results that
+/// do not fit into memory go to the directory `spill`; without one, such a query fails.
 ///
 /// # Errors
-/// Fails if `fathom scan` cannot have written the manifest.
-pub(crate) fn setup(manifest: &Manifest, spill: Option<&str>) -> Result<Vec<String>, String> {
+/// If no scan can have written the manifest.
+///
+/// ```
+/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_inventory::store::Inventory;
+/// use fathom_inventory::views::setup;
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let out = temp.path().join("src.inv");
+/// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
+/// let statements = setup(&Inventory::open(&out)?, "", None)?;
+/// assert!(statements.iter().any(|statement| statement.starts_with("CREATE VIEW entries AS ")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn setup(inventory: &Inventory, directory: &str, spill: Option<&str>) -> Result<Vec<String>, Error> {
+    statements(inventory.manifest(), directory, spill).map_err(|why| inventory.refused(&why))
+}
+
+fn statements(manifest: &Manifest, directory: &str, spill: Option<&str>) -> Result<Vec<String>, String> {
     if let Some(file) = manifest.files.iter().find(|file| !is_table_file(&file.name)) {
         return Err(format!(
-            "its manifest lists the file {:?}, which is no name of a file of an inventory",
+            "its manifest lists {:?}, which is not the name of a file of an inventory",
             file.name
         ));
     }
     let mut statements = Vec::new();
     for table in PLAIN_VIEWS {
-        let files = files(manifest, table)?;
+        let files = files(manifest, directory, table)?;
         statements.push(format!("CREATE VIEW {table} AS FROM read_parquet({files})"));
     }
-    let (entries, dirs) = (files(manifest, "entries")?, files(manifest, "dirs")?);
+    let (entries, dirs) = (files(manifest, directory, "entries")?, files(manifest, directory, "dirs")?);
     statements.push(FILES.trim_start().replace("{entries}", &entries).replace("{dirs}", &dirs));
     statements.push(ENTRIES.trim_start().to_owned());
-    statements.extend(access_limits(manifest, spill));
+    statements.extend(access_limits(manifest, directory, spill));
     Ok(statements)
 }
 
 /// Restricts DuckDB to the listed files, irrevocably. The spill directory is always set, because
-/// DuckDB's default is the current directory, which is the inventory.
-fn access_limits(manifest: &Manifest, spill: Option<&str>) -> [String; 4] {
-    let all = list(manifest.files.iter().map(|file| &file.name[..]));
+/// DuckDB's default is the current directory, which may be the inventory.
+fn access_limits(manifest: &Manifest, directory: &str, spill: Option<&str>) -> [String; 4] {
+    let all = list(directory, manifest.files.iter().map(|file| &file.name[..]));
     [
         format!("SET temp_directory = {}", literal(spill.unwrap_or_default())),
         format!("SET allowed_paths = {all}"),
@@ -76,17 +95,17 @@ fn access_limits(manifest: &Manifest, spill: Option<&str>) -> [String; 4] {
 }
 
 /// Returns the files of a table as a list in SQL.
-fn files(manifest: &Manifest, table: &str) -> Result<String, String> {
+fn files(manifest: &Manifest, directory: &str, table: &str) -> Result<String, String> {
     let mut names =
         manifest.files.iter().filter(|file| file.table == table).map(|file| &file.name[..]).peekable();
     if names.peek().is_none() {
         return Err(format!("its manifest lists no file of the table {table:?}"));
     }
-    Ok(list(names))
+    Ok(list(directory, names))
 }
 
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let literals: Vec<String> = names.map(literal).collect();
+fn list<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let literals: Vec<String> = names.map(|name| literal(&format!("{directory}{name}"))).collect();
     format!("[{}]", literals.join(", "))
 }
 
@@ -100,7 +119,12 @@ fn is_table_file(name: &str) -> bool {
 }
 
 /// Returns `text` as a literal in SQL, on one line.
-pub(super) fn literal(text: &str) -> String {
+///
+/// ```
+/// assert_eq!(fathom_inventory::views::literal("it's"), "E'it''s'");
+/// ```
+#[must_use]
+pub fn literal(text: &str) -> String {
     let escaped = text.replace('\\', r"\\").replace('\'', "''").replace('\n', r"\n").replace('\r', r"\r");
     format!("E'{escaped}'")
 }
@@ -117,7 +141,7 @@ mod tests {
             "stopped": null
         });
         serde_json::from_value(serde_json::json!({
-            "format": 1, "tool": "", "host": "", "roots": [], "options": {}, "start": 0, "end": 0, "entries": 0,
+            "format": 3, "tool": "", "host": "", "roots": [], "options": {}, "start": 0, "end": 0, "entries": 0,
             "completeness": completeness, "files": files
         }))
         .expect("it is a manifest")
@@ -135,13 +159,16 @@ mod tests {
     #[test]
     fn views_are_of_the_files_listed_and_nothing_else_can_be_opened() {
         let more = [&TABLES[..], &[("dirs", "dirs-00001.parquet")]].concat();
-        let statements = setup(&manifest(&more), Some("/tmp/it's")).expect("all tables are there");
+        let statements = statements(&manifest(&more), "", Some("/tmp/it's")).expect("all tables are there");
         let both = "[E'dirs-00000.parquet', E'dirs-00001.parquet']";
         assert_eq!(statements[0], format!("CREATE VIEW dirs AS FROM read_parquet({both})"));
         assert!(statements[5].contains(&format!("LEFT JOIN read_parquet({both})")), "{}", statements[5]);
         assert_eq!(statements[7], "SET temp_directory = E'/tmp/it''s'");
         assert_eq!(statements[8].matches(".parquet").count(), 7);
         assert_eq!(statements[10], "SET lock_configuration = true");
+        let elsewhere = super::statements(&manifest(&TABLES), "/a'b/", None).expect("all tables are there");
+        assert_eq!(elsewhere[0], "CREATE VIEW dirs AS FROM read_parquet([E'/a''b/dirs-00000.parquet'])");
+        assert_eq!(elsewhere[8].matches("E'/a''b/").count(), 6);
     }
 
     #[test]
@@ -160,14 +187,14 @@ mod tests {
             "s3:.parquet",
         ] {
             let files = [&TABLES[..], &[("dirs", name)]].concat();
-            let refused = setup(&manifest(&files), None).expect_err(name);
-            assert!(refused.contains("no name of a file"), "{refused}");
+            let refused = statements(&manifest(&files), "", None).expect_err(name);
+            assert!(refused.contains("not the name of a file"), "{refused}");
         }
     }
 
     #[test]
     fn each_table_has_to_have_a_file() {
-        let refused = setup(&manifest(&TABLES[..5]), None).expect_err("groups are missing");
+        let refused = statements(&manifest(&TABLES[..5]), "", None).expect_err("groups are missing");
         assert_eq!(refused, "its manifest lists no file of the table \"groups\"");
     }
 
