@@ -72,7 +72,8 @@ use fathom_io::{Fields, Follow, MetadataModel, Model, Unavailable};
 
 use crate::error::{Error, Op};
 use crate::options::Options;
-use crate::run::{Progress, Summary, run_unordered, run_unordered_with};
+use crate::run::{run_unordered, run_unordered_with};
+use crate::summary::{Progress, Summary};
 use crate::visitor::{NextRoot, RootSource};
 
 use channel::Outlets;

@@ -44,6 +44,7 @@ mod parking;
 mod pool;
 mod run;
 mod schedule;
+mod summary;
 mod sync;
 mod tally;
 mod task;
@@ -67,10 +68,10 @@ pub use fathom_io::{
 pub use hints::ConcurrencyHints;
 pub use node::Node;
 pub use options::Options;
-pub use run::{Calls, Progress, Summary, run, run_unordered, run_unordered_with, run_with};
-pub use visitor::{
-    Consumer, Descend, Emit, Enter, Entry, Found, NextRoot, Opened, Reached, RootSource, Visitor,
-};
+pub use run::{run, run_unordered, run_unordered_with, run_with};
+pub use summary::{Calls, Progress, Summary};
+pub use task::Found;
+pub use visitor::{Consumer, Descend, Emit, Enter, Entry, NextRoot, Opened, Reached, RootSource, Visitor};
 
 /// Returns the metadata of `path`, following symbolic links.
 ///

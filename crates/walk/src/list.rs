@@ -10,8 +10,8 @@ use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names
 use crate::batch::Filled;
 use crate::failure::Operation;
 use crate::node::Node;
-use crate::task::{DirState, Head, Resume, Task, TaskOutput};
-use crate::visitor::{Descend, Enter, Found, Reached, Visitor};
+use crate::task::{DirState, Found, Head, Resume, Task, TaskOutput};
+use crate::visitor::{Descend, Enter, Reached, Visitor};
 use crate::worker::{Scratch, Worker};
 
 /// Time between two attempts to open a directory while the process has no free descriptor.

@@ -2,6 +2,7 @@
 
 use fathom_io::{Clock, Fields, Follow, Model};
 
+use crate::control::WORKERS_MAX;
 use crate::hints::ConcurrencyHints;
 
 /// Defines [`Options`]: for each option its documentation, name, type and default value, from which
@@ -72,4 +73,29 @@ options! {
     /// Sets the clock by which the number of workers adapts, the progress is shown, and a thread
     /// that could not be started is tried again. Default: the machine's.
     clock: Clock = Clock::default();
+}
+
+/// The numbers of workers of a walk, at least one.
+pub(crate) struct WorkerCounts {
+    pub(crate) start: usize,
+    pub(crate) max: usize,
+}
+
+impl Options {
+    /// Returns whether the number of workers adapts to the storage.
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.model == Model::Auto && self.threads.is_none()
+    }
+
+    /// Returns the numbers of workers for a machine with `cpus` processors.
+    pub(crate) fn worker_counts(&self, cpus: usize) -> WorkerCounts {
+        let start = match (self.threads, self.model) {
+            (Some(count), _) | (None, Model::Threads(Some(count))) => count,
+            (None, Model::Sync | Model::AsyncSeq | Model::AsyncPar) => 1,
+            (None, _) => cpus,
+        };
+        let max = if self.is_adaptive() { WORKERS_MAX.max(cpus) } else { start };
+        let limit = self.workers_max.unwrap_or(usize::MAX);
+        WorkerCounts { start: start.min(limit).max(1), max: max.min(limit).max(1) }
+    }
 }

@@ -13,8 +13,8 @@ use crate::device_queue::DeviceQueue;
 use crate::error::{Error, Op};
 use crate::hints::ConcurrencyHints;
 use crate::node::Node;
-use crate::run::{Progress, Summary, workers};
 use crate::schedule::Schedule;
+use crate::summary::{Progress, Summary};
 use crate::visitor::Visitor;
 use crate::worker::Shared;
 
@@ -180,7 +180,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
     fn size(&mut self) {
         self.sized = true;
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        self.wanted = workers(&self.shared.options, cpus).0.min(self.workers_max);
+        self.wanted = self.shared.options.worker_counts(cpus).start.min(self.workers_max);
         self.shared.schedule.set_can_spawn(self.wanted > 1);
         let (workers_max, hints) = (self.workers_max, self.shared.options.hints.clone());
         self.controllers =

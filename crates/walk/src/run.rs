@@ -2,72 +2,21 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use fathom_io::blocking::Blocking;
 use fathom_io::{MetadataModel, Model, Unavailable, availability, sys};
 
 use crate::arrival::lead;
-use crate::control::WORKERS_MAX;
 use crate::error::Error;
 use crate::fds::Budget;
 use crate::options::Options;
 use crate::order::Order;
 use crate::pool::{Pool, Setup};
 use crate::schedule::Schedule;
+use crate::summary::{Progress, Summary};
 use crate::threads::Threads;
 use crate::visitor::{Consumer, RootSource, Visitor};
 use crate::worker::Shared;
-
-/// The progress of a walk. All numbers but `workers` and `busy` only grow.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
-    /// Entries seen, roots and directories included.
-    pub entries: u64,
-    /// Directories opened, or tried.
-    pub directories: u64,
-    /// The sum of the amounts that the visitor passed to [`Emit::measure`](crate::Emit::measure).
-    pub measured: u64,
-    /// Failures reported to the visitor of an unordered walk. The consumer of an ordered walk
-    /// receives them itself.
-    pub failures: u64,
-    /// Number of workers.
-    pub workers: usize,
-    /// Tasks being executed: for a blocking model, the workers inside a system call or close to
-    /// one.
-    pub busy: usize,
-}
-
-/// Number of operations of the model.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Calls {
-    /// Directories opened, or tried.
-    pub open: u64,
-    /// Batches of names read.
-    pub read: u64,
-    /// Entries whose metadata was taken, open directories included.
-    pub stat: u64,
-    /// Directories opened again because their descriptor had not been kept.
-    pub reopen: u64,
-}
-
-/// The result of a walk.
-#[derive(Clone, Debug, Default)]
-pub struct Summary {
-    /// False if the walk was stopped before its end; for a [gatherer](crate::gatherer), also if
-    /// anything failed.
-    pub complete: bool,
-    /// The last progress.
-    pub progress: Progress,
-    /// From the first worker's start to the end.
-    pub elapsed: Duration,
-    /// Number of operations of the model.
-    pub calls: Calls,
-    /// The number of workers over time since the start: one element for each change.
-    pub workers_over_time: Vec<(Duration, usize)>,
-    /// Devices (`st_dev`) of directories that were opened, as far as they were kept apart.
-    pub devices: Vec<u64>,
-}
 
 /// Walks the roots of `consumer` in traversal order, on the calling thread and on workers.
 ///
@@ -305,12 +254,12 @@ fn walk<V: Visitor, M: MetadataModel>(
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
     lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,
 ) -> Result<Summary, Error> {
-    let (workers, workers_max) = workers(&options, sys::cpus_allowed());
+    let counts = options.worker_counts(sys::cpus_allowed());
     let budget =
-        Budget::new(sys::fd_limit().min(options.fds_max.unwrap_or(usize::MAX)), workers_max * M::WIDTH);
-    let workers_max = workers_max.min(budget.units);
-    let adaptive = options.model == Model::Auto && options.threads.is_none();
-    let schedule = Schedule::new(workers_max, if adaptive { workers.min(workers_max) } else { usize::MAX });
+        Budget::new(sys::fd_limit().min(options.fds_max.unwrap_or(usize::MAX)), counts.max * M::WIDTH);
+    let (workers_max, adaptive) = (counts.max.min(budget.units), options.is_adaptive());
+    let schedule =
+        Schedule::new(workers_max, if adaptive { counts.start.min(workers_max) } else { usize::MAX });
     let shared = Arc::new(Shared::new(visitor, options, schedule, budget.kept));
     let (report, refusal) = mpsc::channel();
     let threads = Threads::new(shared.clone(), make, budget.units / workers_max, report);
@@ -326,17 +275,4 @@ fn walk<V: Visitor, M: MetadataModel>(
     shared.schedule.stop();
     shared.schedule.drain();
     pool.end(complete)
-}
-
-/// Returns the number of workers at the start and the maximum.
-pub(crate) fn workers(options: &Options, cpus: usize) -> (usize, usize) {
-    let count = match (options.threads, options.model) {
-        (Some(count), _) | (None, Model::Threads(Some(count))) => count,
-        (None, Model::Sync | Model::AsyncSeq | Model::AsyncPar) => 1,
-        (None, _) => cpus,
-    };
-    let adaptive = options.threads.is_none() && options.model == Model::Auto;
-    let max = if adaptive { WORKERS_MAX.max(cpus) } else { count };
-    let limit = options.workers_max.unwrap_or(usize::MAX);
-    (count.min(limit).max(1), max.min(limit).max(1))
 }

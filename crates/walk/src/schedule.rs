@@ -20,8 +20,7 @@ use std::time::{Duration, Instant};
 use crate::device_queue::{DeviceQueue, DeviceQueues};
 use crate::parking::Parking;
 use crate::tally::{Count, Tally};
-use crate::task::{Job, OutputItem, Task};
-use crate::work_queue::NOWHERE;
+use crate::task::{Job, NOWHERE, OutputItem, Task};
 
 /// Searches of a worker before it sleeps: a few microseconds. By then the next task of a small
 /// directory usually exists, and sleeping would have taken longer.

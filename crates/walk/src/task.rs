@@ -10,8 +10,21 @@ use fathom_io::{Errno, Meta, Names};
 use crate::failure::Operation;
 use crate::handoff::Handoff;
 use crate::node::Node;
-use crate::visitor::Found;
-use crate::work_queue::NOWHERE;
+
+/// The place of a task that is not in a queue, and the begin and end of both rings of a queue.
+pub(crate) const NOWHERE: usize = 0;
+
+/// The state of a directory that was reached. The set is closed, because a visitor that does not
+/// handle a state would lose entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The directory, or a first part of it, could be read.
+    Readable,
+    /// The directory cannot be opened or read.
+    Unreadable,
+    /// The directory is one of its own ancestors. It is not read.
+    Loop,
+}
 
 /// The work of a task.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use fathom_io::{Errno, Fields, FileType, Follow, Meta, Name, Names, sys};
 
 use crate::failure::Failure;
 use crate::node::Node;
-use crate::task::{Batch, Job, OutputItem, Task};
+use crate::task::{Batch, Found, Job, OutputItem, Task};
 
 /// Processes directories and entries on the workers, several at once.
 ///
@@ -331,18 +331,6 @@ pub(crate) fn entries<'a>(
         let meta = meta.map(|meta| meta.as_ref().map_err(|errno| *errno));
         Entry { name: names.get(index), meta, at }
     })
-}
-
-/// The state of a directory that was reached. The set is closed, because a visitor that does not
-/// handle a state would lose entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// The directory, or a first part of it, could be read.
-    Readable,
-    /// The directory cannot be opened or read.
-    Unreadable,
-    /// The directory is one of its own ancestors. It is not read.
-    Loop,
 }
 
 /// A directory that was reached.

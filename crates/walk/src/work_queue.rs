@@ -10,10 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use crate::task::{Job, Task};
-
-/// The begin and end of both rings. No task has this place.
-pub(crate) const NOWHERE: usize = 0;
+use crate::task::{Job, NOWHERE, Task};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Links {

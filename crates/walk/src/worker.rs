@@ -16,12 +16,11 @@ use crate::failure::{Failure, Operation};
 use crate::fds::Fds;
 use crate::node::Node;
 use crate::options::Options;
-use crate::run::Calls;
 use crate::schedule::Schedule;
+use crate::summary::Calls;
 use crate::tally::Tally;
-use crate::task::{Job, NameRange, OutputItem, Task, TaskOutput};
+use crate::task::{Job, NOWHERE, NameRange, OutputItem, Task, TaskOutput};
 use crate::visitor::Visitor;
-use crate::work_queue::NOWHERE;
 
 /// The state that all workers of a walk share.
 pub(crate) struct Shared<D: Visitor> {

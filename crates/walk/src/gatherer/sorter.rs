@@ -14,7 +14,8 @@ use super::policy::{Filter, Policy, PolicyEntry};
 use super::token::{Reports, Token};
 use crate::failure::Failure;
 use crate::node::Node;
-use crate::visitor::{self, Descend, Emit, Enter, Found, Opened, Visitor};
+use crate::task::Found;
+use crate::visitor::{self, Descend, Emit, Enter, Opened, Visitor};
 
 /// Number of file types.
 const FILE_TYPES: usize = FileType::Char as usize + 1;

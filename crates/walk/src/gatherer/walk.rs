@@ -6,7 +6,7 @@ use super::message::{Failed, Item, Message};
 use super::policy::{Pick, Policy, PolicyEntry};
 use super::{Builder, Gatherer, Inbox};
 use crate::error::{Error, Op};
-use crate::run::Summary;
+use crate::summary::Summary;
 
 /// A policy that sends every entry and descends into every directory.
 struct Everything;
