@@ -9,6 +9,7 @@
 //! leave the root are omitted. Links to directories are omitted as well: they could form loops.
 
 mod encode;
+pub(crate) mod format;
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -20,12 +21,12 @@ use fathom_files::{FileError, OpenFile};
 use fathom_io::beneath::{Beneath, Links, LookupMode, stat};
 use fathom_io::{Errno, FileType, Meta};
 
-pub use encode::ArchiveFormat;
+pub use format::ArchiveFormat;
 
-use crate::answer::EntryFilter;
 use crate::budget::Charge;
 use crate::cache::is_forbidden;
 use crate::listing::{EntryKind, Listing, ListingEntry, read};
+use crate::rules::entry_filter::EntryFilter;
 use encode::ArchiveEncoder;
 
 /// The bytes of archive that end a step.

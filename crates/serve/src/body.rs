@@ -3,6 +3,7 @@
 //! Owns: the order of waiting for the file, the body queue and the send budget. Does not own:
 //! reading files ([`fathom_files`]), the frame of several ranges ([`crate::multipart`]).
 
+mod archive_body;
 mod file_body;
 
 use std::future::poll_fn;
@@ -18,7 +19,6 @@ use fathom_io::fault::point;
 use fathom_io::sys::SealedMemory;
 use http_body::{Frame, SizeHint};
 
-use crate::answer::ArchiveBody;
 use crate::cache::SmallBody;
 use crate::conn::body_queue::Ticket;
 use crate::conn::chunk::{
@@ -28,9 +28,10 @@ use crate::conn::send_budget::{ConnectionSendBudget, SendCharge};
 use crate::conn::send_cost::SendCostEstimator;
 use crate::log::{BodySource, ErrorCategory};
 use crate::multipart::{Multipart, MultipartSegment};
-use crate::worker::RequestAccount;
+use crate::state::RequestAccount;
 use file_body::FileBodyStep;
 
+pub(crate) use archive_body::{ArchiveBody, ArchivePool};
 pub(crate) use file_body::FileBody;
 
 /// The largest piece of a long body in memory. After each piece the worker polls its sockets.

@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::negotiate::Coding;
+
 // The levels were chosen with 64 KiB and 1 MiB of prose and source text.
 
 /// The lowest quality that models contexts: 8 % smaller than quality 4 and than gzip at its best,
@@ -81,6 +83,15 @@ pub fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(coded, Compression::new(GZIP_LEVEL));
     encoder.write_all(body)?;
     encoder.finish()
+}
+
+/// Returns the compressor of `coding`.
+pub(crate) fn coder(coding: Coding) -> Coder {
+    match coding {
+        Coding::Br => br,
+        Coding::Zstd => zstd,
+        Coding::Gzip => gzip,
+    }
 }
 
 #[cfg(test)]

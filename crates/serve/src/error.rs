@@ -4,6 +4,9 @@
 use std::error::Error as Source;
 use std::fmt;
 
+use fathom_files::FileError;
+use fathom_io::Errno;
+
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -105,6 +108,18 @@ impl fmt::Display for Error {
 impl Source for Error {
     fn source(&self) -> Option<&(dyn Source + 'static)> {
         Some(&*self.source)
+    }
+}
+
+/// Returns the words for `failure`.
+pub(crate) fn reason(failure: FileError) -> String {
+    match failure {
+        FileError::System(Errno::TOOBIG) => {
+            "too large: it has more than 100,000 entries, or takes more memory than listings may".to_owned()
+        }
+        FileError::System(errno) => cause(&errno.into()),
+        FileError::Busy => "too much waits for the pool".to_owned(),
+        _ => failure.to_string(),
     }
 }
 

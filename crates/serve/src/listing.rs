@@ -15,6 +15,7 @@ mod page;
 mod read;
 mod readme;
 mod sort;
+mod tick;
 mod view;
 
 pub use entry::{EntryKind, ListingEntry};
@@ -24,10 +25,5 @@ pub use page::{ListingPage, PAGE_ENTRIES};
 pub use read::{ENTRIES_MAX, Listing, read};
 pub use readme::Readme;
 pub use sort::{SortKey, SortOrder};
+pub use tick::Tick;
 pub use view::ListingView;
-
-use fathom_io::Errno;
-
-/// A callback that long computations call every few microseconds with the bytes of memory they
-/// hold. It may yield the processor, and its error ends the computation.
-pub type Tick<'a> = &'a mut dyn FnMut(usize) -> Result<(), Errno>;

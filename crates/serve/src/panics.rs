@@ -8,16 +8,12 @@
 //! the program and knows the place in the source.
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fathom_io::threads::panic_message;
-use futures_util::FutureExt;
 
 use crate::log::{ErrorCategory, ErrorReporter};
-use crate::worker::Worker;
 
 /// Counts and reports panics. Clones share the count.
 #[derive(Clone)]
@@ -43,26 +39,5 @@ impl PanicReporter {
     /// Returns the number of panics so far.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
-    }
-}
-
-impl Worker {
-    /// Runs `future`, which a panic ends: it is dropped, the panic is reported as the end of
-    /// `ended`, and `after` is called.
-    pub(crate) fn contain<F: Future<Output = ()>, A: FnOnce()>(
-        self: &Rc<Self>,
-        ended: &'static str,
-        future: F,
-        after: A,
-    ) -> impl Future<Output = ()> + use<F, A> {
-        let worker = Rc::clone(self);
-        // Combinators, not an async block: a block would hold the future twice, before and during
-        // its poll.
-        AssertUnwindSafe(future).catch_unwind().map(move |result| {
-            if let Err(payload) = result {
-                worker.shared.panics.report(ended, &*payload);
-                after();
-            }
-        })
     }
 }

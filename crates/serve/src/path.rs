@@ -239,5 +239,10 @@ fn relative(from: &[u8], to: &[u8]) -> String {
     up.chain(to.iter().skip(shared).map(|name| encode_name(name) + "/")).collect()
 }
 
+/// Joins `name` to the directory `path`, which is empty for the root.
+pub(crate) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+    if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
+}
+
 #[cfg(test)]
 mod tests;

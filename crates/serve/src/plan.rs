@@ -11,8 +11,7 @@ use fathom_io::Errno;
 use fathom_io::beneath::Links;
 use http::StatusCode;
 
-use crate::answer::CleanUrls;
-use crate::archive::ArchiveFormat;
+use crate::archive::format::ArchiveFormat;
 use crate::auth::{Authenticator, CheckLimits};
 use crate::config::{self, Config, Limits};
 use crate::conn::deadlines::Timeouts;
@@ -21,6 +20,8 @@ use crate::negotiate::Coding;
 use crate::path::{RequestTarget, encode};
 use crate::proxies::TrustedProxies;
 use crate::rate::RequestRate;
+use crate::rules::clean_urls::CleanUrls;
+use crate::rules::entry_filter::EntryFilter;
 use crate::rules::hosts::HostTable;
 use crate::rules::mounts::{MountTable, skip};
 use crate::rules::{self, Rules};
@@ -152,6 +153,12 @@ fn own_names(site: &config::SiteConfig) -> Result<Option<HostTable>, Error> {
 }
 
 impl SitePlan {
+    /// Returns the filter of entries for an authenticated `user`, or for clients in general.
+    pub(crate) fn entry_filter(&self, user: Option<&str>) -> EntryFilter {
+        let paths = self.auth.as_ref().map(Authenticator::audience_rules);
+        EntryFilter::new(Arc::clone(&self.rules.access), paths, user)
+    }
+
     /// Returns whether the site answers requests for `host`.
     pub(crate) fn answers(&self, host: &[u8]) -> bool {
         self.names.as_ref().is_none_or(|names| names.has(host))

@@ -4,7 +4,9 @@
 //! maintenance. Does not own: files, responses, and the order in which rules are evaluated.
 
 pub mod access;
+pub(crate) mod clean_urls;
 pub mod cors;
+pub(crate) mod entry_filter;
 pub mod glob;
 pub mod headers;
 pub mod hosts;

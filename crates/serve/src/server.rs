@@ -1,4 +1,4 @@
-//! The server: the state that workers share, start, reload and stop.
+//! The server: start, reload and stop.
 //!
 //! Owns: threads, sockets, the log, certificates. Does not own: signals and the environment, which
 //! belong to the program.
@@ -8,7 +8,7 @@ use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,21 +19,21 @@ use fathom_io::uring::FileRing;
 use fathom_io::{Clock, Model, Use};
 use tokio::sync::watch;
 
-use crate::answer::GeneratedPlaces;
-use crate::answer::ListingCache;
-use crate::archive::Archive;
 use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
+use crate::generated_places::GeneratedPlaces;
 use crate::generator::Generator;
 use crate::listen::{Activation, ListenAddress, ListenSpec, Listeners, SocketFile, listen, socket_mode};
-use crate::log::{AccessLogWriter, ErrorReporter, log_style, open_access_log, open_error_log};
-use crate::metrics::{Gauges, Metrics};
+use crate::listings::ListingCache;
+use crate::log::{AccessLogWriter, log_style, open_access_log, open_error_log};
+use crate::metrics::Metrics;
 use crate::panics::PanicReporter;
 use crate::plan::{Plan, SitePlan};
 use crate::rate::RateLimiter;
+use crate::state::{ControlState, SendfilePolicy, ServerPhase, SharedState};
 use crate::tls::ReloadableTls;
 use crate::worker::{self, WorkerParams};
 
@@ -52,114 +52,6 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 const STOP_POLL: Duration = Duration::from_millis(5);
 /// The longest wait for the last lines of the logs.
 const LOG_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The state that all workers share.
-pub(crate) struct SharedState {
-    pub(crate) model: Model,
-    pub(crate) workers: usize,
-    pub(crate) sendfile: SendfilePolicy,
-    pub(crate) pool: ThreadPool,
-    pub(crate) pool_threads: usize,
-    pub(crate) cache: config::CacheConfig,
-    pub(crate) metrics: Metrics,
-    pub(crate) listings: ListingCache,
-    /// Generates the answers of explored sites.
-    pub(crate) generator: Option<Arc<dyn Generator>>,
-    /// The places of answers that are being generated.
-    pub(crate) generated: GeneratedPlaces,
-    /// The places of archives that are being sent.
-    pub(crate) archives: ArchiveSlots<Box<Archive>>,
-    pub(crate) tls: Option<ReloadableTls>,
-    /// Whether all encrypted addresses serve HTTP/3 as well.
-    #[cfg(feature = "http3")]
-    pub(crate) http3: bool,
-    pub(crate) errors: ErrorReporter,
-    pub(crate) panics: PanicReporter,
-    pub(crate) buckets: RateLimiter,
-    pub(crate) password_checks: PasswordChecks,
-    /// The unsent response bytes in memory, of all connections.
-    pub(crate) send_budget: Arc<SendBudget>,
-    /// Whether requests were under way when the drain deadline passed.
-    pub(crate) has_cut_requests: AtomicBool,
-    /// The hasher of client addresses, so that keys of clients do not reveal addresses.
-    pub(crate) hasher: RandomState,
-    /// The time of deadlines and ages.
-    pub(crate) clock: Clock,
-    log: Mutex<Option<AccessLogWriter>>,
-    on_failure: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Whether a worker has ended before the server was stopped.
-    has_failed: AtomicBool,
-}
-
-impl SharedState {
-    fn log(&self) -> MutexGuard<'_, Option<AccessLogWriter>> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs a worker on this thread until it has drained, and reports another end.
-    fn run_worker(&self, params: WorkerParams) {
-        let ended = catch_unwind(AssertUnwindSafe(|| worker::run(params)));
-        let Err(error) = ended.unwrap_or_else(|payload| {
-            self.panics.report("a worker", &*payload);
-            Err(std::io::Error::other("it panicked"))
-        }) else {
-            return;
-        };
-        self.errors.note(&format!("a worker has ended, and the server ends: {}", cause(&error)));
-        // Release: pairs with the Acquire in `has_failed`, for callers that learn of the failure by
-        // a signal.
-        self.has_failed.store(true, Ordering::Release);
-        if let Some(on_failure) = &self.on_failure {
-            on_failure();
-        }
-    }
-
-    /// Renders the metrics. `nowait_unsupported`: the devices (major, minor) that refuse
-    /// `RWF_NOWAIT`.
-    pub(crate) fn render_metrics(&self, nowait_unsupported: Vec<(u32, u32)>) -> String {
-        let load = self.pool.load();
-        self.metrics.render(&Gauges {
-            pool_queue: load.queued as u64,
-            pool_threads: load.threads as u64,
-            listings: self.listings.load(),
-            buffered_bytes: self.send_budget.used() as u64,
-            panics: self.panics.count(),
-            log_lines_dropped: self.log().as_ref().map_or(0, AccessLogWriter::dropped),
-            nowait_unsupported,
-        })
-    }
-}
-
-/// The clients to which large files are sent with sendfile(2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendfilePolicy {
-    Remote,
-    Always,
-    Never,
-}
-
-/// The state that the server prescribes to its workers.
-#[derive(Clone, Debug)]
-pub(crate) struct ControlState {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) phase: ServerPhase,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ServerPhase {
-    Serve,
-    /// Go on, and let the health endpoint report the coming end.
-    Notice,
-    /// Accept no more connections, and end when no request is under way or at this time.
-    Drain(Instant),
-}
-
-impl ControlState {
-    /// Returns whether the drain deadline has passed at `now`.
-    pub(crate) fn is_over(&self, now: Instant) -> bool {
-        matches!(self.phase, ServerPhase::Drain(end) if end <= now)
-    }
-}
 
 /// The parameters of a start besides the configuration.
 #[derive(Default)]
@@ -327,7 +219,7 @@ impl Server {
             };
             let name = format!("fathom-worker-{number}");
             let shared = Arc::clone(&self.shared);
-            let run = move || shared.run_worker(params);
+            let run = move || run_worker(&shared, params);
             let thread = threads::spawn(&name, STACK_BYTES, WORKER_ROOM, run);
             self.threads.push(thread.map_err(|error| Error::new(Op::Start, name, error))?);
         }
@@ -457,6 +349,24 @@ impl Drop for Server {
         if !self.control.borrow().is_over(now) {
             self.stop(now);
         }
+    }
+}
+
+/// Runs a worker on this thread until it has drained, and reports another end.
+fn run_worker(shared: &SharedState, params: WorkerParams) {
+    let ended = catch_unwind(AssertUnwindSafe(|| worker::run(params)));
+    let Err(error) = ended.unwrap_or_else(|payload| {
+        shared.panics.report("a worker", &*payload);
+        Err(std::io::Error::other("it panicked"))
+    }) else {
+        return;
+    };
+    shared.errors.note(&format!("a worker has ended, and the server ends: {}", cause(&error)));
+    // Release: pairs with the Acquire in `has_failed`, for callers that learn of the failure by
+    // a signal.
+    shared.has_failed.store(true, Ordering::Release);
+    if let Some(on_failure) = &shared.on_failure {
+        on_failure();
     }
 }
 

@@ -1,23 +1,18 @@
 //! Responses with an archive of a directory: whether the site offers archives, the limit on
 //! concurrent archives, the headers.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use fathom_files::FileError;
-use fathom_files::pool::{CallError, Resource, ThreadPool};
-use fathom_io::{Clock, Errno, FileType};
+use fathom_files::pool::Resource;
+use fathom_io::FileType;
 use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::percent_encode;
 
 use super::directory::root_or_path;
-use super::{Answer, EntryFilter, RequestContext, plain, reason};
+use super::{Answer, RequestContext, plain};
 use crate::archive::{Archive, ArchiveFormat, ArchiveSource};
-use crate::archive_slots::ArchiveSlot;
-use crate::body::Content;
+use crate::body::{ArchiveBody, ArchivePool, Content};
 use crate::cache::is_forbidden;
 use crate::path::NAME;
 use crate::places::PlaceRefusal;
@@ -86,20 +81,16 @@ impl RequestContext<'_> {
                 beneath: Arc::clone(&root.beneath),
                 links: site.links,
                 dotfiles: site.dotfiles,
-                filter: EntryFilter::new(site, self.user.get().map(|user| &**user)),
+                filter: site.entry_filter(self.user.get().map(|user| &**user)),
             };
-            let path_of_archive = path.to_vec();
-            let (path, prefix) = (path.to_vec(), name.to_vec());
-            let begin = move || Archive::new(source, (&path, &opened), prefix, format, charge);
+            let (dir, prefix) = (path.to_vec(), name.to_vec());
+            let begin = move || Archive::new(source, (&dir, &opened), prefix, format, charge);
             let (pool, on) = (self.worker.files.pool().clone(), Resource::Listing(root.dev));
-            let archive = pool.run(self.peer.client, on, begin).await??;
-            let client = self.peer.client;
-            let path = self.site.below_base(&path_of_archive);
-            let clock = shared.clock.clone();
-            slot.keep(Box::new(archive), 0, clock.now());
-            let state = ArchiveBodyState::Idle;
-            let mut body = ArchiveBody { pool, client, on, path, first: None, state, slot, clock };
-            body.begin().await?;
+            let pool = ArchivePool { pool, client: self.peer.client, on };
+            let archive = pool.pool.run(pool.client, on, begin).await??;
+            slot.keep(Box::new(archive), 0, shared.clock.now());
+            let path = self.site.below_base(path);
+            let body = ArchiveBody::begin(pool, slot, path, shared.clock.clone()).await?;
             answer.content = Content::Archive(Box::new(body));
         }
         Ok(Some(self.with_site_headers(answer, path)))
@@ -127,105 +118,6 @@ fn disposition(name: &[u8], format: ArchiveFormat) -> HeaderValue {
     let text =
         format!("attachment; filename=\"{ascii}.{extension}\"; filename*=UTF-8''{encoded}.{extension}");
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("attachment"))
-}
-
-type ArchiveStep = (Box<Archive>, Result<Option<Bytes>, FileError>);
-
-enum ArchiveBodyState {
-    /// No step is under way: the place has the archive.
-    Idle,
-    /// The pool is making a piece.
-    Busy(Pin<Box<dyn Future<Output = Result<ArchiveStep, CallError>>>>),
-    /// The archive has ended or failed.
-    Over,
-}
-
-/// The body of an archive response. The next piece is made when the client has taken the previous
-/// one.
-pub(crate) struct ArchiveBody {
-    pool: ThreadPool,
-    client: u64,
-    on: Resource,
-    /// The path of the directory, for messages.
-    path: Vec<u8>,
-    /// The first piece, made before the head of the response: what fails until then gets another
-    /// status.
-    first: Option<Bytes>,
-    state: ArchiveBodyState,
-    /// The archive's place among those that are sent at the same time.
-    slot: ArchiveSlot<Box<Archive>>,
-    clock: Clock,
-}
-
-impl ArchiveBody {
-    /// Makes the first piece.
-    ///
-    /// # Errors
-    /// Those of the archive.
-    async fn begin(&mut self) -> Result<(), FileError> {
-        self.first = poll_fn(|cx| self.poll(cx)).await.transpose()?;
-        Ok(())
-    }
-
-    /// Returns whether the body has ended.
-    pub(crate) fn is_over(&self) -> bool {
-        self.first.is_none() && matches!(self.state, ArchiveBodyState::Over)
-    }
-
-    /// Returns the message about an archive that cannot be finished because of `failure`.
-    pub(crate) fn failure(&self, failure: FileError) -> String {
-        let path = String::from_utf8_lossy(self.path.strip_prefix(b"/").unwrap_or(&self.path));
-        format!("cannot finish the archive of '{path}': {}", reason(failure))
-    }
-
-    /// Polls for the next piece, which is not empty.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FileError>>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(Ok(first)));
-        }
-        loop {
-            match std::mem::replace(&mut self.state, ArchiveBodyState::Over) {
-                ArchiveBodyState::Over => return Poll::Ready(None),
-                ArchiveBodyState::Idle => match self.slot.take(self.clock.now()) {
-                    Some(archive) => self.state = ArchiveBodyState::Busy(self.step(archive)),
-                    // Another client has the place: this one took too little.
-                    None => return Poll::Ready(Some(Err(FileError::System(Errno::TIMEDOUT)))),
-                },
-                ArchiveBodyState::Busy(mut step) => {
-                    let Poll::Ready(made) = step.as_mut().poll(cx) else {
-                        self.state = ArchiveBodyState::Busy(step);
-                        return Poll::Pending;
-                    };
-                    match made {
-                        Ok((archive, Ok(Some(bytes)))) => {
-                            self.slot.keep(archive, bytes.len(), self.clock.now());
-                            self.state = ArchiveBodyState::Idle;
-                            if !bytes.is_empty() {
-                                return Poll::Ready(Some(Ok(bytes)));
-                            }
-                        }
-                        Ok((_, Ok(None))) => return Poll::Ready(None),
-                        Ok((_, Err(failure))) => return Poll::Ready(Some(Err(failure))),
-                        Err(error) => return Poll::Ready(Some(Err(error.into()))),
-                    }
-                }
-            }
-        }
-    }
-
-    fn step(
-        &self,
-        mut archive: Box<Archive>,
-    ) -> Pin<Box<dyn Future<Output = Result<ArchiveStep, CallError>>>> {
-        let (pool, client, on) = (self.pool.clone(), self.client, self.on);
-        Box::pin(async move {
-            let step = move || {
-                let made = archive.step();
-                (archive, made)
-            };
-            pool.run(client, on, step).await
-        })
-    }
 }
 
 #[cfg(test)]

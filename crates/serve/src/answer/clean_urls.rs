@@ -8,18 +8,9 @@ use fathom_io::{Errno, FileType};
 use http::StatusCode;
 
 use super::{Answer, RequestContext, is_unservable};
-use crate::answer::FileRepresentations;
 use crate::cache::CacheEntry;
 use crate::path::is_below;
-
-/// The clean URLs of a site.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CleanUrls {
-    /// Suffixes that are appended, in this order, to a path that names no file.
-    pub(crate) suffixes: Vec<Vec<u8>>,
-    /// Whether other addresses of a file redirect to its clean one.
-    pub(crate) redirects: bool,
-}
+use crate::representation::FileRepresentations;
 
 type SuffixMatch = (Vec<u8>, Rc<CacheEntry<FileRepresentations>>);
 

@@ -6,14 +6,14 @@ use fathom_files::FileError;
 use fathom_io::FileType;
 use http::{HeaderValue, StatusCode, header};
 
-use super::listings::{FormatPage, JobContext, ListingFormat, ReadDirectory};
-use super::{Answer, EntryFilter, RequestContext, is_unservable};
+use super::{Answer, RequestContext, is_unservable};
 use crate::body::Content;
 use crate::cache::is_forbidden;
 use crate::listing::ListingView;
+use crate::listings::{FormatPage, JobContext, ListingFormat, ReadDirectory};
 use crate::negotiate::{AcceptedCodings, Coding, prefers_html, prefers_json};
 use crate::pages;
-use crate::path::{RequestTarget, location};
+use crate::path::{RequestTarget, join, location};
 
 impl RequestContext<'_> {
     /// Returns the response for the directory `path`: its archive if the query asks for one, else
@@ -136,7 +136,7 @@ impl RequestContext<'_> {
             dotfiles: self.site.dotfiles,
             view,
             links: self.site.links,
-            filter: EntryFilter::new(self.site, None),
+            filter: self.site.entry_filter(None),
             age: self.worker.cache.age().filter(|_| entry.is_settled()),
         };
         let mut directory = listings.directory(&context, job(ListingView::default())).await?;
@@ -189,9 +189,4 @@ impl RequestContext<'_> {
 /// Returns `path`, or `.` for the root itself.
 pub(super) fn root_or_path(path: &[u8]) -> &[u8] {
     if path.is_empty() { b"." } else { path }
-}
-
-/// Joins `name` to the directory `path`, which is empty for the root.
-pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
-    if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
 }

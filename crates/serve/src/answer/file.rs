@@ -12,16 +12,16 @@ use fathom_files::{FileError, OpenFile, RangeReader};
 use fathom_io::FileType;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use super::representation::{FileRepresentations, RepresentationHead, Variant};
 use super::{Answer, RequestContext, is_unservable};
 use crate::body::{Content, FileBody, MultipartBody, RangeSource};
 use crate::cache::{CacheEntry, SmallBody};
-use crate::compress;
+use crate::compress::{self, coder};
 use crate::conditional::{PreconditionOutcome, evaluate, ranges_apply};
 use crate::log::{BodySource, ErrorCategory};
 use crate::multipart::Multipart;
 use crate::negotiate::{AcceptedCodings, Coding};
 use crate::range::{self, Selection, content_range, unsatisfied};
+use crate::representation::{FileRepresentations, RepresentationHead, Variant};
 
 type CachedEntry = Rc<CacheEntry<FileRepresentations>>;
 
@@ -275,12 +275,4 @@ fn multipart(
     answer.status = StatusCode::PARTIAL_CONTENT;
     answer.fields.insert(header::CONTENT_TYPE, parts.content_type());
     answer.content = Content::Multipart(Box::new(MultipartBody::new(parts, from)));
-}
-
-pub(super) fn coder(coding: Coding) -> compress::Coder {
-    match coding {
-        Coding::Br => compress::br,
-        Coding::Zstd => compress::zstd,
-        Coding::Gzip => compress::gzip,
-    }
 }

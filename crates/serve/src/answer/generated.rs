@@ -1,56 +1,23 @@
-//! Responses that the program generates: the limits on them, their status and headers.
+//! Responses that the program generates: their status and headers.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use fathom_files::FileError;
 use fathom_files::pool::Resource;
 use http::{HeaderValue, StatusCode, header};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::file::coder;
 use super::{Answer, RequestContext};
 use crate::body::Content;
-use crate::compress;
+use crate::compress::{self, coder};
 use crate::generator::{BODY_BYTES_MAX, GenerateError, GeneratedAnswer};
 use crate::log::ErrorCategory;
 use crate::negotiate::{AcceptedCodings, Coding};
-use crate::places::{PlaceRefusal, Places};
+use crate::places::PlaceRefusal;
 
-/// The most answers that are generated, or wait for the pool, at a time.
-const GENERATED_MAX: usize = 16;
-/// The most requests that wait for one of these places, and the part of them that is of one client.
-const WAITING_MAX: usize = 256;
-const CLIENT_PART: usize = 4;
-
-/// The places of answers that are being generated, and of requests that wait for one, in their
-/// order.
-#[derive(Debug)]
-pub(crate) struct GeneratedPlaces {
-    places: Arc<Semaphore>,
-    waiting: Places,
-}
-
-impl Default for GeneratedPlaces {
-    fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(GENERATED_MAX)), waiting: Places::default() }
-    }
-}
-
-impl GeneratedPlaces {
-    /// Waits for a place, which is free again when the result is dropped.
-    ///
-    /// # Errors
-    /// If too many requests wait, in all or of the client.
-    async fn enter(&self, client: (u64, bool)) -> Result<OwnedSemaphorePermit, PlaceRefusal> {
-        let _waiting = self.waiting.enter(client, WAITING_MAX, CLIENT_PART)?;
-        Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| PlaceRefusal::Full)
-    }
-}
-
-/// The pool's limit for them is one of their own: they read files, on a device that only the
-/// generator knows, and no password and no compression waits for that.
+/// The resource of generated answers, which has a limit of its own in the pool: they read files, on
+/// a device that only the generator knows, and no password and no compression waits for that.
 const GENERATED: Resource = Resource::Listing(0);
 
 /// A generated body, which may be compressed.

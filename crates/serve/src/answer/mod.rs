@@ -11,12 +11,9 @@ mod access;
 mod archive;
 mod clean_urls;
 mod directory;
-mod entry_filter;
 mod file;
 mod generated;
-mod listings;
 mod not_found;
-pub(crate) mod representation;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -31,21 +28,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, head
 
 use crate::body::Content;
 use crate::cache::is_forbidden;
-use crate::error::cause;
+use crate::error::reason;
 use crate::log::{BodySource, ErrorCategory};
 use crate::metrics;
 use crate::path::{PathError, RequestTarget, is_below, is_hidden};
 use crate::plan::{Plan, SitePlan};
+use crate::representation;
 use crate::request_headers::RequestHeaders;
 use crate::rules::maintenance::FLAG_AGE;
-use crate::worker::{Peer, Worker};
-
-pub(crate) use archive::ArchiveBody;
-pub(crate) use clean_urls::CleanUrls;
-pub(crate) use entry_filter::EntryFilter;
-pub(crate) use generated::GeneratedPlaces;
-pub(crate) use listings::ListingCache;
-pub(crate) use representation::FileRepresentations;
+use crate::state::{Peer, Worker};
 
 /// The methods that the server supports.
 const ALLOW: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -508,18 +499,6 @@ fn is_unservable(found: &Result<OpenFile, Errno>) -> bool {
     match found {
         Ok(opened) => !matches!(opened.kind(), FileType::Regular | FileType::Directory),
         Err(errno) => is_forbidden(*errno),
-    }
-}
-
-/// Returns the words for `failure`.
-fn reason(failure: FileError) -> String {
-    match failure {
-        FileError::System(Errno::TOOBIG) => {
-            "too large: it has more than 100,000 entries, or takes more memory than listings may".to_owned()
-        }
-        FileError::System(errno) => cause(&errno.into()),
-        FileError::Busy => "too much waits for the pool".to_owned(),
-        _ => failure.to_string(),
     }
 }
 

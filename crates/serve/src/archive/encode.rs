@@ -1,4 +1,4 @@
-//! The archive formats: names and contents of files to bytes. Libraries write the formats; this
+//! Encodes an archive: names and contents of files to bytes. Libraries write the formats; this
 //! module buffers their output.
 
 use std::io::{self, Write};
@@ -14,6 +14,8 @@ use jiff::tz::Offset;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
 
+use super::format::ArchiveFormat;
+
 /// As small as gzip at its default level, at several times its speed.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: u32 = 4;
@@ -28,57 +30,6 @@ const TAR_NAME_BYTES: usize = 100;
 const TAR_BLOCK_BYTES: u64 = 512;
 /// The least size for which zip needs 64-bit fields.
 const ZIP_LARGE_BYTES: u64 = u32::MAX as u64;
-
-/// An archive format.
-///
-/// ```
-/// use fathom_serve::archive::ArchiveFormat;
-///
-/// let format = ArchiveFormat::parse("tar.gz").unwrap();
-/// assert_eq!((format.extension(), format.media_type()), ("tar.gz", "application/gzip"));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ArchiveFormat {
-    /// tar (GNU), in one frame of Zstandard.
-    TarZst,
-    /// tar (GNU), in gzip.
-    TarGz,
-    /// zip with deflate, and data descriptors.
-    Zip,
-}
-
-impl ArchiveFormat {
-    /// All formats, in the order in which pages offer them.
-    pub const ALL: [Self; 3] = [Self::TarZst, Self::TarGz, Self::Zip];
-
-    /// Returns the file name extension, which is also the value in queries and in the
-    /// configuration.
-    #[must_use]
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::TarZst => "tar.zst",
-            Self::TarGz => "tar.gz",
-            Self::Zip => "zip",
-        }
-    }
-
-    /// Returns the format with this extension.
-    #[must_use]
-    pub fn parse(extension: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.extension() == extension)
-    }
-
-    /// Returns the media type.
-    #[must_use]
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::TarZst => "application/zstd",
-            Self::TarGz => "application/gzip",
-            Self::Zip => "application/zip",
-        }
-    }
-}
 
 /// The output of the format writers, buffered until it is taken. Clones share the buffer.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,12 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-use super::{EntryKind, ListingEntry, ListingPage, Readme, SortKey, SortOrder, Tick};
-use crate::archive::ArchiveFormat;
+use super::entry::{EntryKind, ListingEntry};
+use super::page::ListingPage;
+use super::readme::Readme;
+use super::sort::{SortKey, SortOrder};
+use super::tick::Tick;
+use crate::archive::format::ArchiveFormat;
 use crate::pages;
 
 /// Rows between two ticks.

@@ -7,7 +7,9 @@ use fathom_io::Errno;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{EntryKind, ListingEntry, ListingPage, Tick};
+use super::entry::{EntryKind, ListingEntry};
+use super::page::ListingPage;
+use super::tick::Tick;
 
 /// Entries between two ticks.
 const TICK_EVERY: usize = 64;

@@ -4,7 +4,11 @@ use std::ops::Range;
 
 use fathom_io::Errno;
 
-use super::{Listing, ListingEntry, ListingView, SortOrder, Tick};
+use super::entry::ListingEntry;
+use super::read::Listing;
+use super::sort::SortOrder;
+use super::tick::Tick;
+use super::view::ListingView;
 
 /// The maximum entries of a page. HTML of more entries is megabytes long and takes a browser
 /// seconds to lay out.

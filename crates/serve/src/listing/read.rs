@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use fathom_io::{Errno, Fields, FileType, Follow, Meta, Names, sys};
 
-use super::{ListingEntry, Tick};
+use super::entry::ListingEntry;
+use super::tick::Tick;
 
 /// The maximum entries of a listing. A page has some 150 bytes for each: more would be tens of
 /// megabytes, which no browser displays and no client should be able to request.

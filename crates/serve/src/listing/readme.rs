@@ -1,6 +1,7 @@
 //! The README of a directory.
 
-use super::{EntryKind, Listing};
+use super::entry::EntryKind;
+use super::read::Listing;
 
 /// Names of READMEs in lower case, in order of preference.
 const NAMES: [&[u8]; 5] = [b"readme.md", b"readme", b"readme.txt", b"readme.markdown", b"readme.rst"];

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{EntryKind, ListingEntry};
+use super::entry::{EntryKind, ListingEntry};
 
 /// The property that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

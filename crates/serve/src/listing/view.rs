@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
-use super::SortOrder;
 use super::entry::RESERVED;
+use super::sort::SortOrder;
 
 /// An order, a filter and a page of a listing.
 ///

@@ -1,7 +1,6 @@
 //! The main loop of a worker: accepting connections, the periodic sweep, following the server's
 //! control state, draining.
 
-use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
@@ -9,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fathom_files::FileIo;
 use fathom_io::Errno;
 use fathom_io::fault::point;
 use fathom_io::sys::release_freed_memory;
@@ -18,28 +16,23 @@ use futures_util::future::{Either, select};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::sleep;
 
-use super::burst::BurstDetector;
 use super::connection::{serve, serve_encrypted, unless_draining};
-use super::flag_files::FlagFiles;
+use super::http2;
+use super::open_connection::OpenConnection;
 use super::proxy_header::read_client_address;
 use super::refused::refuse_plaintext;
-use super::{Peer, Worker, WorkerPlan, http2};
-use crate::cache::FileCache;
-use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::SendfileQueue;
-use crate::conn::deadlines::{ConnectionCommand, ConnectionState, ConnectionTable, Timeouts};
+use crate::conn::deadlines::{ConnectionCommand, ConnectionState, Timeouts};
 use crate::conn::send_budget::ConnectionSendBudget;
-use crate::conn::send_cost::SendCostEstimator;
 use crate::conn::transport::{InitialProtocol, Socket, Transport};
-use crate::date::DateCache;
 use crate::error::cause;
 use crate::listen::Listener;
 use crate::log::{ErrorCategory, WorkerLogger};
-use crate::server::{ControlState, SendfilePolicy, ServerPhase, SharedState};
+use crate::state::{ControlState, Peer, SendfilePolicy, ServerPhase, SharedState, Worker};
 use crate::tls::client_name;
 
 /// The interval of the sweep over connections, roots and logs.
@@ -101,26 +94,7 @@ async fn work(params: WorkerParams) -> io::Result<()> {
     let sockets = params.sockets;
     let ring = ring.map(Rc::new);
     let plan = Arc::clone(&control.borrow_and_update().plan);
-    let worker = Rc::new(Worker {
-        number,
-        files: FileIo::new(shared.model, shared.pool.clone(), ring.clone()),
-        send_costs: Rc::new(SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always)),
-        body_queue: BodyQueue::default(),
-        cache: FileCache::new(&shared.cache, shared.workers, shared.clock.clone()),
-        shared,
-        plan: RefCell::new(Rc::new(WorkerPlan(plan))),
-        flag_files: FlagFiles::default(),
-        roots: Default::default(),
-        connection_table: ConnectionTable::default(),
-        connections: Cell::new(0),
-        burst: BurstDetector::default(),
-        logger: RefCell::new(logger),
-        is_leaving: Cell::new(false),
-        is_draining: Cell::new(false),
-        date: DateCache::default(),
-        connection_closed: Notify::new(),
-        failed: Notify::new(),
-    });
+    let worker = Rc::new(Worker::new(number, shared, plan, ring.clone(), logger));
     if let Some(ring) = ring {
         worker.spawn_essential(async move {
             // It fails only at the start, if no descriptor is left.
@@ -198,12 +172,7 @@ impl Worker {
     ) -> io::Result<()> {
         let end = loop {
             let now = control.borrow_and_update().clone();
-            if !Arc::ptr_eq(&self.plan().0, &now.plan) {
-                self.plan.replace(Rc::new(WorkerPlan(now.plan)));
-                self.cache.clear();
-                self.flag_files.clear();
-                self.forget_roots();
-            }
+            self.follow_plan(now.plan);
             match now.phase {
                 ServerPhase::Serve => {}
                 ServerPhase::Notice => self.is_leaving.set(true),
@@ -375,36 +344,9 @@ fn is_out_of_resources(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
-/// An open connection, counted until this guard is dropped.
-pub(super) struct OpenConnection(Rc<Worker>);
-
-impl OpenConnection {
-    pub(super) fn new(worker: &Rc<Worker>) -> Self {
-        worker.connections.set(worker.connections.get() + 1);
-        worker.burst.begin();
-        worker.counters().into_iter().for_each(crate::metrics::WorkerCounters::connection_opened);
-        Self(Rc::clone(worker))
-    }
-
-    /// Returns the worker of the connection.
-    #[cfg(feature = "http3")]
-    pub(super) fn worker(&self) -> Rc<Worker> {
-        Rc::clone(&self.0)
-    }
-}
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.connections.set(self.0.connections.get().saturating_sub(1));
-        self.0.burst.end();
-        self.0.counters().into_iter().for_each(crate::metrics::WorkerCounters::connection_closed);
-        self.0.connection_closed.notify_waiters();
-    }
-}
-
 async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
     let (worker, state, is_remote) =
-        (Rc::clone(&open.0), ConnectionState::new(open.0.shared.clock.clone()), socket.is_remote());
+        (open.worker(), ConnectionState::new(open.worker().shared.clock.clone()), socket.is_remote());
     if !is_remote {
         socket.limit_unsent();
     }

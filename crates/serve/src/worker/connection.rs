@@ -18,11 +18,11 @@ use hyper_util::rt::TokioIo;
 use tokio_rustls::server::TlsStream;
 
 use super::redirect::to_https;
-use super::{Peer, RequestAccount, Worker};
 use crate::answer::answer;
 use crate::body::Body;
 use crate::conn::deadlines::{ConnectionCommand, ConnectionState, RequestGuard};
 use crate::conn::transport::Transport;
+use crate::state::{Peer, RequestAccount, Worker};
 
 /// The least buffer size: hyper requires 8 KiB, and gathers body bytes up to this size before a
 /// write.

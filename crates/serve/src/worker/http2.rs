@@ -20,7 +20,6 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::connection::{respond, unless_draining};
-use super::{Peer, Worker};
 use crate::body::Body;
 use crate::config::Limits;
 use crate::conn::chunk::Chunk;
@@ -28,6 +27,7 @@ use crate::conn::deadlines::{ConnectionCommand, ConnectionState, RequestGuard};
 use crate::conn::send_budget::StreamCharge;
 use crate::conn::stall::StreamStall;
 use crate::log::ErrorCategory;
+use crate::state::{Peer, Worker};
 
 /// The most bytes that a stream reads ahead of the socket.
 const AHEAD_BYTES: usize = POOL_READ_BYTES as usize;

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use http::HeaderMap;
 
 use super::connection::unless_draining;
-use super::{Peer, Worker};
 use crate::conn::deadlines::ConnectionState;
 use crate::conn::transport::Transport;
 use crate::log::ErrorCategory;
+use crate::state::{Peer, Worker};
 
 /// Reads the PROXY header of a connection whose peer has to send one. Returns whether the
 /// connection goes on.

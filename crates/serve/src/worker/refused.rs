@@ -8,10 +8,10 @@ use http::Method;
 use tokio::io::AsyncWriteExt;
 
 use super::connection::{linger, unless_closed};
-use super::{Peer, Worker};
 use crate::conn::deadlines::ConnectionState;
 use crate::conn::transport::Transport;
 use crate::log::{AccessRecord, BodySource};
+use crate::state::{Peer, Worker};
 
 /// The most bytes of a word of the request line that are logged.
 const WORD_BYTES_MAX: usize = 1 << 10;

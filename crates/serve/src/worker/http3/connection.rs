@@ -15,8 +15,8 @@ use super::quic::QuicConnection;
 use super::request::{StreamContext, serve_request};
 use super::streams::{QuicBidiStream, code};
 use crate::conn::deadlines::{ConnectionCommand, ConnectionState};
+use crate::state::{Peer, Worker};
 use crate::worker::connection::{unless_closed, unless_draining};
-use crate::worker::{Peer, Worker};
 
 /// The most requests of one connection over its life; the connection then drains and the client
 /// opens another. The library keeps a little memory for each stream that ends without a request.

@@ -25,13 +25,13 @@ use rustls::pki_types::CertificateDer;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
 
-use super::accept::OpenConnection;
 use super::connection::unless_draining;
-use super::{Peer, Worker};
+use super::open_connection::OpenConnection;
 use crate::config::Limits;
 use crate::conn::deadlines::ConnectionState;
 use crate::conn::send_budget::ConnectionSendBudget;
 use crate::log::ErrorCategory;
+use crate::state::{Peer, Worker};
 use crate::tls::client_name;
 
 /// The ALPN protocol name (RFC 9114, section 3.1).

@@ -26,9 +26,9 @@ use crate::conn::send_budget::{SMALL_BYTES, StreamCharge};
 use crate::conn::stall::StreamStall;
 use crate::conn::unacked::UnacknowledgedBytes;
 use crate::log::ErrorCategory;
+use crate::state::{Peer, Worker};
 use crate::worker::connection::respond;
 use crate::worker::http2::complete_headers;
-use crate::worker::{Peer, Worker};
 
 /// The largest piece of a body that a stream reads.
 const AHEAD_BYTES: usize = POOL_READ_BYTES as usize;

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::auth::AudienceRules;
-use crate::plan::SitePlan;
 use crate::rules::access::AccessRules;
 
 /// The access rules of a site, applied to the entries of one response.
@@ -17,13 +16,14 @@ pub(crate) struct EntryFilter {
 }
 
 impl EntryFilter {
-    /// Creates the filter of `site` for an authenticated `user`, or for clients in general.
-    pub(crate) fn new(site: &SitePlan, user: Option<&str>) -> Self {
-        Self {
-            access: Arc::clone(&site.rules.access),
-            paths: site.auth.as_ref().map(crate::auth::Authenticator::audience_rules),
-            user: user.map(Box::from),
-        }
+    /// Creates the filter for an authenticated `user`, or for clients in general. `paths` is `None`
+    /// if the site requires no password.
+    pub(crate) fn new(
+        access: Arc<AccessRules>,
+        paths: Option<Arc<AudienceRules>>,
+        user: Option<&str>,
+    ) -> Self {
+        Self { access, paths, user: user.map(Box::from) }
     }
 
     /// Returns whether a listing names the decoded `path` below the root.

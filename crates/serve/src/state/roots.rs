@@ -13,7 +13,7 @@ use fathom_files::pool::Resource;
 use fathom_files::{FileError, Root};
 use fathom_io::Errno;
 
-use super::Worker;
+use super::worker::Worker;
 use crate::site_root::SiteRoot;
 
 /// The most roots that one sweep checks without a request: more would keep an idle machine busy.
@@ -94,13 +94,13 @@ impl Worker {
     }
 
     /// Forgets all views, for a new plan.
-    pub(super) fn forget_roots(&self) {
+    pub(crate) fn forget_roots(&self) {
         self.roots.borrow_mut().clear();
     }
 
     /// Updates all views. One worker also checks the roots on local disks, whether or not there are
     /// requests, and reports roots that disappeared or returned.
-    pub(super) fn sweep_roots(&self, round: usize) {
+    pub(crate) fn sweep_roots(&self, round: usize) {
         let plan = self.plan();
         let roots = plan.roots();
         roots.iter().for_each(|followed| self.update_view(followed, &self.view(followed)));

@@ -9,7 +9,7 @@ const BURST_MIN: usize = 16;
 
 /// The number of connections and requests under way, and its recent maxima.
 #[derive(Debug, Default)]
-pub(super) struct BurstDetector {
+pub(crate) struct BurstDetector {
     now: Cell<usize>,
     /// The maximum since [`BurstDetector::is_burst_over`] was last called.
     recent: Cell<usize>,
@@ -19,20 +19,20 @@ pub(super) struct BurstDetector {
 
 impl BurstDetector {
     /// Counts a connection or request that begins.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.now.set(self.now.get() + 1);
         self.recent.set(self.recent.get().max(self.now.get()));
     }
 
     /// Counts a connection or request that ends.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.now.set(self.now.get().saturating_sub(1));
     }
 
     /// Returns whether the maximum since the last call is at most half of the maximum before it, so
     /// that the memory of the difference can be returned to the system. Steady traffic never meets
     /// this condition and pays for no return of memory.
-    pub(super) fn is_burst_over(&self) -> bool {
+    pub(crate) fn is_burst_over(&self) -> bool {
         let recent = self.recent.replace(self.now.get());
         let peak = self.peak.get().max(recent);
         let is_over = recent <= peak / 2 && peak - recent >= BURST_MIN;

@@ -24,16 +24,15 @@ use fathom_files::{FileError, FileVersion, OpenFile, Root};
 use fathom_io::beneath::{Links, LookupMode, stat};
 use fathom_io::{Clock, FileType};
 
-use super::EntryFilter;
-use super::directory::join;
-use super::file::coder;
-use crate::archive::ArchiveFormat;
+use crate::archive::format::ArchiveFormat;
 use crate::budget::Budget;
 use crate::coalesce::{Coalescer, Fresh};
-use crate::compress;
+use crate::compress::{self, coder};
 use crate::listing::{Listing, ListingView, Readme, html, json, read};
 use crate::metrics::ListingGauges;
 use crate::negotiate::Coding;
+use crate::path::join;
+use crate::rules::entry_filter::EntryFilter;
 
 /// The listings that all workers share.
 #[derive(Debug, Default)]

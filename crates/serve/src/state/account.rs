@@ -6,7 +6,8 @@ use std::time::{Instant, SystemTime};
 use bytes::Buf;
 use http::{HeaderValue, Method, StatusCode, Version, header, request};
 
-use super::{Peer, Worker};
+use super::peer::Peer;
+use super::worker::Worker;
 use crate::conn::body_queue::BodyQueue;
 use crate::conn::chunk::Chunk;
 use crate::conn::deadlines::RequestGuard;

@@ -1,0 +1,18 @@
+//! The state that requests use: that of the server, which all workers share, and that of each
+//! worker.
+//!
+//! Owns: the state, and the lookup of files and roots through it. Does not own: tasks, connections
+//! and threads, which change it ([`crate::worker`], [`crate::server`]).
+
+mod account;
+mod burst;
+mod flag_files;
+mod peer;
+mod roots;
+mod shared;
+mod worker;
+
+pub(crate) use account::RequestAccount;
+pub(crate) use peer::Peer;
+pub(crate) use shared::{ControlState, SendfilePolicy, ServerPhase, SharedState};
+pub(crate) use worker::Worker;
