@@ -2,6 +2,7 @@
 //! of functions, comments and names, links of documents. Each rule is a function from a tree of
 //! files to its breaches, and is tested on a made-up tree.
 
+mod circles;
 mod leaks;
 mod manifests;
 mod markdown;
@@ -112,6 +113,16 @@ fn every_module_says_what_it_owns() {
 #[test]
 fn every_source_file_is_compiled() {
     assert_none(orphans::orphans(&Tree::checkout()));
+}
+
+#[test]
+fn no_file_at_the_top_is_stray() {
+    assert_none(orphans::stray_at_top(&Tree::checkout()));
+}
+
+#[test]
+fn circles_of_modules_do_not_grow() {
+    assert_none(circles::changed_circles(&Tree::checkout()));
 }
 
 #[test]

@@ -1,11 +1,46 @@
-//! Finds Rust files that no crate compiles. Follows `mod`, `#[path]` and `include!` from the roots
-//! that cargo finds by place or by name. A `mod` inside an inline module is looked up in the
-//! directory of its file.
+//! Finds Rust files that no crate compiles, and strange files at the top. Follows `mod`, `#[path]`
+//! and `include!` from the roots that cargo finds by place or by name. A `mod` inside an inline
+//! module is looked up in the directory of its file.
 
 use std::collections::BTreeSet;
 
 use crate::mask::{code_only, name_after, tokens};
 use crate::tree::{Tree, directory, resolve};
+
+/// The names at the top of the checkout.
+const TOP_NAMES: [&str; 25] = [
+    ".cargo",
+    ".ci",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "Makefile",
+    "README.md",
+    "SECURITY.md",
+    "benches",
+    "clippy.toml",
+    "contrib",
+    "crates",
+    "docs",
+    "fuzz",
+    "model",
+    "playground",
+    "pyproject.toml",
+    "python",
+    "rustfmt.toml",
+    "tools",
+];
+
+/// Returns the names at the top that are not expected there, such as output saved by accident.
+pub(crate) fn stray_at_top(tree: &Tree) -> Vec<String> {
+    let tops: BTreeSet<_> = tree.names().filter_map(|name| name.split('/').next()).collect();
+    tops.into_iter().filter(|name| !TOP_NAMES.contains(name)).map(|name| format!("{name}: stray")).collect()
+}
 
 /// Returns the Rust files that no crate root reaches by `mod` or `include!`.
 pub(crate) fn orphans(tree: &Tree) -> Vec<String> {
@@ -80,6 +115,12 @@ fn path_attribute<'a>(source: &'a str, code: &str, at: usize) -> Option<&'a str>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_that_was_saved_at_the_top_is_stray() {
+        let tree = Tree::of(&[(".err", ""), ("README.md", ""), ("docs/x", ""), ("out/.err", "")]);
+        assert_eq!(stray_at_top(&tree), [".err: stray", "out: stray"]);
+    }
 
     #[test]
     fn a_file_without_a_mod_is_an_orphan() {

@@ -30,6 +30,11 @@ impl Tree {
         texts.filter(move |(name, _)| name.ends_with(suffix))
     }
 
+    /// Returns the names of all files.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
     /// Returns the text of one file.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.files.get(name)?.as_deref()
