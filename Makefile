@@ -139,12 +139,12 @@ bench-python: build ## Compare the Python package with fsspec, os.scandir and `f
 pictures: build ## Make the pictures of the README from the published runs and real output; options in ARGS
 	python3 -B benches/pictures.py --fathom $(target)/release/fathom $(ARGS)
 
-docs: ## Write man pages and completions anew
-	UPDATE_DOCS=1 $(cargo) test -p fathomfs --test docs
+docs: build ## Write the man pages and completions to docs/ of the target directory
+	tools/docs.sh $(target)/release/fathom $(target)/docs
 
-install: build ## Programs, man pages and completions below PREFIX
+install: docs ## Programs, man pages and completions below PREFIX
 	install -D -t "$(DESTDIR)$(PREFIX)/bin" $(target)/release/fathom
-	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man1" docs/man/*.1
-	install -D -m 644 docs/completions/fathom.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom"
-	install -D -m 644 docs/completions/_fathom "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom"
-	install -D -m 644 docs/completions/fathom.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fathom.fish"
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man1" $(target)/docs/man/*.1
+	install -D -m 644 $(target)/docs/completions/fathom.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom"
+	install -D -m 644 $(target)/docs/completions/_fathom "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom"
+	install -D -m 644 $(target)/docs/completions/fathom.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fathom.fish"

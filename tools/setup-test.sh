@@ -13,6 +13,7 @@ unshare      util-linux  private mounts in tests
 fusermount3  fuse3       the slow filesystem
 python3      python3     the benchmarks, DuckDB, the browser tests
 groff        groff-base  the man pages
+mandoc       mandoc      the man pages
 bash         bash        the completions
 fish         fish        the completions
 zsh          zsh         the completions

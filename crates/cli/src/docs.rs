@@ -1,8 +1,9 @@
 //! `fathom man` and `fathom completions`: the man pages and shell completions, generated from the
-//! commands' descriptions. A test compares `docs/man` and `docs/completions` with their output.
+//! commands' descriptions. `tools/docs.sh` writes all of them into a directory.
 
 mod bash;
 mod fish;
+mod powershell;
 mod roff;
 mod zsh;
 
@@ -35,7 +36,7 @@ impl<K: Copy + Sync> Documented for Command<K> {
 }
 
 /// The shells with a completion script.
-const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
+const SHELLS: [&str; 4] = ["bash", "fish", "powershell", "zsh"];
 
 const OPTIONS: &str = "Options";
 const FLAGS: &[Flag<NoOption>] = &[flag::help(OPTIONS), flag::version(OPTIONS)];
@@ -59,7 +60,7 @@ pub(crate) const COMPLETIONS: Command<NoOption> = Command {
     name: "fathom completions",
     brief: "print a completion script, for packagers",
     usage: &["SHELL"],
-    about: &["Prints the completion script for SHELL: `bash`, `fish` or `zsh`."],
+    about: &["Prints the completion script for SHELL: `bash`, `fish`, `powershell` or `zsh`."],
     sections: &[OPTIONS],
     flags: FLAGS,
     commands: &[],
@@ -130,6 +131,7 @@ fn completions(shell: &str) -> Option<String> {
     match shell {
         "bash" => Some(bash::script(&global, &commands)),
         "fish" => Some(fish::script(&global, &commands)),
+        "powershell" => Some(powershell::script(&global, &commands)),
         "zsh" => Some(zsh::script(&global, &commands)),
         _ => None,
     }

@@ -1,32 +1,16 @@
-//! The man pages and completions in `docs/` are those that the program prints, and their consumers
-//! (man, bash, fish, zsh) accept them. `UPDATE_DOCS=1` regenerates them.
+//! The man pages and completion scripts that the program prints are well-formed: mandoc, groff and
+//! each shell accept them.
 
 use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 use std::{env, fs};
 
 use fathom_io::{Model, Use};
+use tempfile::TempDir;
 
-const SCRIPTS: [(&str, &str); 3] = [("bash", "fathom.bash"), ("fish", "fathom.fish"), ("zsh", "_fathom")];
-
-/// Returns the path of `docs/`. Regenerates the files first if `UPDATE_DOCS` is set.
-fn docs() -> &'static Path {
-    static DOCS: OnceLock<PathBuf> = OnceLock::new();
-    DOCS.get_or_init(|| {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        if env::var_os("UPDATE_DOCS").is_some() {
-            for (file, words) in made() {
-                let file = docs.join(file);
-                fs::create_dir_all(file.parent().expect("docs/ is above")).expect("docs/ is writable");
-                fs::write(file, fathom(&words)).expect("docs/ is writable");
-            }
-        }
-        docs
-    })
-}
+const SHELLS: [&str; 4] = ["bash", "fish", "powershell", "zsh"];
 
 /// Returns the names of all man pages: that of `fathom`, and those of the commands that it lists.
 fn pages() -> Vec<String> {
@@ -38,14 +22,6 @@ fn pages() -> Vec<String> {
     std::iter::once("fathom".to_owned()).chain(own).collect()
 }
 
-/// Returns each generated file below `docs/`, and the arguments that print it.
-fn made() -> Vec<(String, [String; 2])> {
-    let pages = pages().into_iter().map(|page| (format!("man/{page}.1"), ["man".to_owned(), page]));
-    let script = |shell: &str| ["completions".to_owned(), shell.to_owned()];
-    let scripts = SCRIPTS.iter().map(|(shell, file)| (format!("completions/{file}"), script(shell)));
-    pages.chain(scripts).collect()
-}
-
 fn fathom<W: AsRef<OsStr> + Debug>(words: &[W]) -> Vec<u8> {
     let program = env::var_os("FATHOM_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into());
     let output = Command::new(program).args(words).output().expect("the program runs");
@@ -53,12 +29,17 @@ fn fathom<W: AsRef<OsStr> + Debug>(words: &[W]) -> Vec<u8> {
     output.stdout
 }
 
-#[test]
-fn all_files_are_current() {
-    for (file, words) in made() {
-        let kept = fs::read(docs().join(&file)).unwrap_or_default();
-        assert!(kept == fathom(&words), "docs/{file} is not current: UPDATE_DOCS=1 cargo test --test docs");
-    }
+/// Returns the text that the program prints for `words`.
+fn printed(words: [&str; 2]) -> String {
+    String::from_utf8(fathom(&words)).expect("the document is text")
+}
+
+/// Writes the completion script for `shell` to a file of a new directory.
+fn script(shell: &str) -> (TempDir, PathBuf) {
+    let temp = tempfile::tempdir().expect("a temporary directory");
+    let file = temp.path().join(shell);
+    fs::write(&file, fathom(&["completions", shell])).expect("the directory is writable");
+    (temp, file)
 }
 
 /// Runs a program that checks a document. Returns `None` and prints a skip message if it is not
@@ -73,7 +54,6 @@ fn checker(program: &str, words: &[&str]) -> Option<Output> {
 
 #[test]
 fn models_are_in_the_pages_and_completions_of_the_commands_that_take_them() {
-    let text = |file: &str| fs::read_to_string(docs().join(file)).expect("the file is there");
     let walk = |model: &Model| model.has(Use::Metadata);
     let serve = |model: &Model| model.has(Use::Serve);
     let all: fn(&Model) -> bool = |_| true;
@@ -85,34 +65,49 @@ fn models_are_in_the_pages_and_completions_of_the_commands_that_take_them() {
         ("bench", all),
         ("io", all),
     ] {
-        let page = text(&format!("man/fathom-{page}.1"));
+        let page = printed(["man", &format!("fathom-{page}")]);
         for model in Model::ALL {
             let entry = format!(".TP\n\\fB{}\\fR", model.name().replace('-', "\\-"));
             assert_eq!(page.contains(&entry), takes(&model), "{model}");
         }
     }
-    for (_, file) in SCRIPTS {
-        let script = text(&format!("completions/{file}"));
+    for shell in SHELLS {
+        let script = printed(["completions", shell]);
         for wanted in [Use::Metadata, Use::Serve] {
             let words: Vec<_> = Model::with(wanted).map(Model::name).collect();
-            assert!(script.contains(&words.join(" ")), "{file}: {wanted:?}");
+            let is_listed = match shell {
+                "powershell" => words.iter().all(|word| script.contains(&format!("\n--io={word}\t"))),
+                _ => script.contains(&words.join(" ")),
+            };
+            assert!(is_listed, "{shell}: {wanted:?}");
         }
     }
 }
 
 #[test]
 fn man_pages_are_valid_roff() {
+    let temp = tempfile::tempdir().expect("a temporary directory");
     for page in pages() {
-        let file = docs().join(format!("man/{page}.1"));
-        let words = ["-man", "-ww", "-z", "-Tutf8", file.to_str().expect("the checkout's path is text")];
-        let Some(output) = checker("groff", &words) else { return };
-        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let file = temp.path().join(&page);
+        fs::write(&file, fathom(&["man", &page])).expect("the directory is writable");
+        let file = file.to_str().expect("temporary paths are text");
+        for (program, words) in [
+            ("mandoc", ["-T", "lint", "-W", "warning", file]),
+            ("groff", ["-man", "-ww", "-z", "-Tutf8", file]),
+        ] {
+            let Some(output) = checker(program, &words) else { return };
+            // The pages have no date: their version changes, not the day.
+            let found = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            let found: Vec<_> = found.lines().filter(|line| !line.contains("missing date")).collect();
+            assert!(found.is_empty(), "{program} {page}: {found:?}");
+        }
     }
 }
 
 #[test]
 fn bash_completes() {
-    let script = docs().join("completions/fathom.bash");
+    let (_temp, script) = script("bash");
+    let script = script.to_str().expect("temporary paths are text");
     // Sets the variables that readline sets for a line, then prints the completions.
     let ask = r#"
         source "$1"
@@ -139,7 +134,7 @@ fn bash_completes() {
         ("fathom io --j", "--json"),
         ("fathom serve --symlinks n", "never"),
     ] {
-        let words = ["-c", ask, "bash", script.to_str().expect("the checkout's path is text"), line];
+        let words = ["-c", ask, "bash", script, line];
         let Some(output) = checker("bash", &words) else { return };
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), offered, "{line}: {output:?}");
     }
@@ -147,7 +142,8 @@ fn bash_completes() {
 
 #[test]
 fn fish_completes() {
-    let script = docs().join("completions/fathom.fish");
+    let (_temp, script) = script("fish");
+    let script = script.to_str().expect("temporary paths are text");
     for (line, offered) in [
         ("fathom di", "diff"),
         ("fathom du --time-", "--time-style"),
@@ -155,7 +151,6 @@ fn fish_completes() {
         ("fathom du --io sy", "sync"),
         ("fathom io --j", "--json"),
     ] {
-        let script = script.to_str().expect("the checkout's path is text");
         let Some(output) = checker("fish", &["-c", "source $argv[1]; complete -C $argv[2]", script, line])
         else {
             return;
@@ -167,10 +162,25 @@ fn fish_completes() {
 }
 
 #[test]
-fn zsh_reads_its_script() {
-    let script = docs().join("completions/_fathom");
-    let Some(output) = checker("zsh", &["-n", script.to_str().expect("the checkout's path is text")]) else {
-        return;
-    };
+fn zsh_loads_its_script() {
+    let (_temp, script) = script("zsh");
+    let script = script.to_str().expect("temporary paths are text");
+    let load = "autoload -U compinit && compinit -u -D && source $1 && [[ $_comps[fathom] == _fathom ]]";
+    let Some(output) = checker("zsh", &["-f", "-c", load, "zsh", script]) else { return };
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// PowerShell itself is in no archive of Debian, PyPI or npm: its grammar reads the script.
+#[test]
+fn powershell_reads_its_script() {
+    let (_temp, script) = script("powershell");
+    let script = script.to_str().expect("temporary paths are text");
+    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-env").join("bin/python3");
+    let parse = "\
+import pathlib, sys, tree_sitter, tree_sitter_powershell
+language = tree_sitter.Language(tree_sitter_powershell.language())
+root = tree_sitter.Parser(language).parse(pathlib.Path(sys.argv[1]).read_bytes()).root_node
+sys.exit(f'the script has a syntax error: {root}' if root.has_error else 0)";
+    let Some(output) = checker(&python.to_string_lossy(), &["-c", parse, script]) else { return };
+    assert!(output.status.success(), "{output:?}");
 }
