@@ -61,7 +61,7 @@ fn link_statically(dir: &Path) {
     }
 }
 
-/// Returns N if the C compiler's headers are those of glibc 2.N.
+/// Returns N if the C compiler's headers belong to glibc 2.N.
 fn glibc_minor() -> Option<u32> {
     let output =
         compiler().args(["-E", "-dM", "-include", "features.h", "-xc", "/dev/null"]).output().ok()?;

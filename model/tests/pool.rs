@@ -55,7 +55,7 @@ fn check(model: impl Fn() + Clone + Send + Sync + 'static) {
     Runner::new(priorities, Config::new()).run(model);
 }
 
-/// The parts of the pool that model checking concerns: the order of calls is that of
+/// The parts of the pool that model checking concerns: the order of calls is the order of
 /// `ThreadPool::enqueue` and `PoolShared::run_thread`.
 struct Pool {
     demand: ThreadDemand,

@@ -560,7 +560,7 @@ impl TokioSlot {
     /// `file` is a description of its own, because the descriptions have the positions.
     fn new(options: &Options, file: File) -> Self {
         let mut file = tokio::fs::File::from_std(file);
-        // Each operation moves a whole block, as those of other methods do.
+        // Each operation moves a whole block, as with other methods.
         file.set_max_buf_size(options.block as usize);
         Self { file, position: 0, slot: Slot::new(options) }
     }

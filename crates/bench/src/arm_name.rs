@@ -36,7 +36,7 @@ impl ArmName {
         Self::new(&self.lang, &format!("{}{SECOND_COPY_SUFFIX}", self.method))
     }
 
-    /// Returns the method, for a second copy that of the baseline.
+    /// Returns the method; for a second copy, the baseline's.
     #[must_use]
     pub(crate) fn without_copy(&self) -> String {
         self.method.strip_suffix(SECOND_COPY_SUFFIX).unwrap_or(&self.method).to_owned()

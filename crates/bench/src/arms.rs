@@ -241,7 +241,7 @@ fn small_files() -> Vec<Arm> {
     arms
 }
 
-/// Returns further arms for reading files of one block each: those of the server's file I/O.
+/// Returns further arms for reading files of one block each: the models of the server's file I/O.
 fn small_files_beneath() -> Vec<Arm> {
     let models = [
         ("auto_32", Model::Auto),

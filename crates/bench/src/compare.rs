@@ -58,7 +58,7 @@ pub struct ArmComparison {
     /// Seconds in the second run.
     pub second: Interval,
     /// The second median divided by the first; `None` if a run has no median. The interval is
-    /// unknown if that of a run is.
+    /// unknown if it is unknown for a run.
     pub ratio: Option<Interval>,
     /// The change that the interval shows.
     pub change: TimeChange,
@@ -137,9 +137,9 @@ fn compared(arm: ArmKey, first: &Interval, second: &Interval) -> ArmComparison {
     ArmComparison { arm, first: *first, second: *second, ratio, change: TimeChange::of(ratio) }
 }
 
-/// Divides the second median by the first. The interval of the logarithm is that of a difference of
-/// two independent estimates with the given intervals (MOVER: Zou and Donner 2008, Construction of
-/// confidence limits about effect measures).
+/// Divides the second median by the first. The interval of the logarithm is the interval of a
+/// difference of two independent estimates with the given intervals (MOVER: Zou and Donner 2008,
+/// Construction of confidence limits about effect measures).
 fn ratio(first: &Interval, second: &Interval) -> Option<Interval> {
     let median = (first.median > 0.0 && second.median > 0.0).then(|| second.median / first.median)?;
     let below = |estimate: &Interval| (estimate.median / estimate.low).ln();

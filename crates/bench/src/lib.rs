@@ -1,7 +1,7 @@
 //! Benchmarks of I/O models: the same work under every model, on the user's machine and filesystem.
 //!
-//! The terms are those of a randomised block design. An *arm* is a method with its parameters. A
-//! *cell* is a workload with its size, block size, cache state and flags. A *sample* is one
+//! The terms are taken from the randomised block design. An *arm* is a method with its parameters.
+//! A *cell* is a workload with its size, block size, cache state and flags. A *sample* is one
 //! execution of an arm on a cell, in a process of its own; it yields one [`Row`]. A *block* is one
 //! repetition: it runs every arm of the cell once, in shuffled order. A [`Run`] holds the rows, the
 //! statistics computed from them, and the arms that were unavailable, with the reason.

@@ -109,7 +109,7 @@ fn unknown(word: &OsStr) -> Vec<u8> {
     [b"unknown command '", word.as_bytes(), b"'", meant.as_bytes()].concat()
 }
 
-/// The options of `fathom`: none but those of all commands.
+/// The options of `fathom`: only the options that all commands have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoOption {}
 

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const SHELLS: [&str; 4] = ["bash", "fish", "powershell", "zsh"];
 
-/// Returns the names of all man pages: that of `fathom`, and those of the commands that it lists.
+/// Returns the names of all man pages: `fathom`, and one for each command that it lists.
 fn pages() -> Vec<String> {
     let help = String::from_utf8(fathom(&["--help"])).expect("the help is text");
     let commands =

@@ -32,7 +32,7 @@ pub enum ThresholdError {
 }
 
 impl ThresholdError {
-    /// Returns the message without the program name. `option` and `arg` are those of
+    /// Returns the message without the program name. `option` and `arg` come from
     /// [`NumberError::message`].
     pub fn message(self, option: &str, arg: &[u8]) -> Vec<u8> {
         match self {

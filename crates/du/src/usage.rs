@@ -21,7 +21,7 @@ const PROBLEMS_MAX: usize = 10_000;
 /// The options of a count.
 #[derive(Clone, Debug, Default)]
 pub struct UsageOptions {
-    /// Whether directories on other filesystems than that of the root are left out.
+    /// Whether directories on other filesystems than the root's are left out.
     pub one_file_system: bool,
     /// The names that are excluded.
     pub exclude: Exclude,

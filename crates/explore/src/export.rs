@@ -15,8 +15,8 @@ const ROWS: &str = "path,path_bytes,type,disk,apparent,entries,newest,owner,grow
 /// The columns of sums.
 const SUMS: &str = "key,key_bytes,disk,apparent,files\r\n";
 
-/// Returns the rows of a listing. `path_of` returns the path of a place. The growth is that of the
-/// size by which `arrangement` sorts; a new entry has grown by all of it.
+/// Returns the rows of a listing. `path_of` returns the path of a place. The growth is the growth
+/// of the size by which `arrangement` sorts; a new entry has grown by all of it.
 pub(crate) fn rows(
     listing: &Listing,
     arrangement: &Arrangement,

@@ -145,8 +145,8 @@ impl Listing {
         self.tiles = tiles;
     }
 
-    /// Returns the size of the directory if all of its rows are shown, or else that of the rows:
-    /// of files with the same inode once.
+    /// Returns the size of the directory if all of its rows are shown, or else the size of the
+    /// rows: of files with the same inode once.
     fn sum(&self) -> u64 {
         let RowSums { total, counts_names, .. } = self.all.sums;
         let total = total.map(|total| self.arrangement.size(&total));

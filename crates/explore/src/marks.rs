@@ -96,7 +96,7 @@ impl Marks {
         found.map(place_at)
     }
 
-    /// Returns the path of the first and that of the last marked entry.
+    /// Returns the paths of the first and of the last marked entry.
     #[must_use]
     pub fn ends(&self) -> Option<(Place, Place)> {
         let (first, last) = (self.0.keys().next()?, self.0.keys().next_back()?);

@@ -134,9 +134,8 @@ impl OpenFile {
 
     /// Reads the content. May wait for the disk.
     ///
-    /// # Errors
-    /// [`FileError::Changed`] if the file has another content than when it was opened, and those of
-    /// [`read_at`](Self::read_at).
+    /// # Errors [`FileError::Changed`] if the file has another content than when it was opened, and
+    /// the errors of [`read_at`](Self::read_at).
     pub fn read_whole(&self) -> Result<Bytes, FileError> {
         let mut bytes = vec![0; usize::try_from(self.len()).unwrap_or(usize::MAX)];
         self.read_exactly(0, &mut bytes)?;
@@ -170,8 +169,8 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Compares the file's metadata with that of open time, as far as the kernel knows without
-    /// asking a server.
+    /// Compares the file's metadata with the metadata at open time, as far as the kernel knows
+    /// without asking a server.
     ///
     /// Size and mtime decide whether the content may have changed. The ctime does not: chmod(2),
     /// link(2), rename(2) and setxattr(2) set it as well. The kernel's change counter
@@ -204,7 +203,7 @@ impl OpenFile {
         })
     }
 
-    /// Returns whether the content is that of open time.
+    /// Returns whether the content is the same as at open time.
     ///
     /// # Errors
     /// As [`change`](Self::change).

@@ -264,8 +264,7 @@ impl RangeReader {
 
     /// Returns the next step, of at most `bytes_max` bytes. The range must have bytes left.
     ///
-    /// # Errors
-    /// [`FileError::Changed`] if the file is no longer that which was opened, and those of the
+    /// # Errors [`FileError::Changed`] if another file has taken its place, and the errors of the
     /// calls of the model.
     pub fn step(&mut self, bytes_max: usize) -> Result<ReadStep, FileError> {
         match self.files.model() {

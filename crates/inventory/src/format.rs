@@ -1,6 +1,6 @@
 //! The formats of find's `-printf`: a format is parsed once and then applied to any number of
-//! entries. Names in times are those of the C locale, and paths are printed byte for byte, as find
-//! writes them into a pipe.
+//! entries. Names in times follow the C locale, and paths are printed byte for byte, as find writes
+//! them into a pipe.
 //!
 //! Owns the text that each directive prints. Does not own the output, nor values that take a system
 //! call ([`Lookup`]).

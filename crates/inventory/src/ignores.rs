@@ -1,6 +1,6 @@
 //! Exclusion by files like `.gitignore`: the rules of one file ([`IgnoreRules`]), the files of one
-//! directory ([`DirRules`]), and all rules that apply in a directory ([`RuleStack`]), those of the
-//! highest precedence first.
+//! directory ([`DirRules`]), and all rules that apply in a directory ([`RuleStack`]), the rules of
+//! the highest precedence first.
 //!
 //! The `ignore` crate parses and matches the rules, as in ripgrep and fd. This module does not own
 //! where the files are, nor how they are read.

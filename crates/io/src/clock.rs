@@ -10,8 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A clock: that of the machine, or one that stands still until it is moved. Clones show the same
-/// time.
+/// A clock: the machine's, or one that stands still until it is moved. Clones show the same time.
 ///
 /// ```
 /// use std::time::Duration;

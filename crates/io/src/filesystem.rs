@@ -46,9 +46,9 @@ fn magic(_path: &Path) -> Option<i64> {
     None
 }
 
-/// Returns the number of the filesystem of `path` (`f_fsid`, statfs(2)) where it is that of the
-/// filesystem itself, and so the same after another mount. Other types make it from the number of
-/// the device or of the mount.
+/// Returns the number of the filesystem of `path` (`f_fsid`, statfs(2)) where it is the number of
+/// the filesystem itself, and so the same after another mount. Other types make it from the number
+/// of the device or of the mount.
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 #[must_use]
 pub fn persistent_id(path: &Path) -> Option<u64> {
@@ -76,7 +76,7 @@ fn rotational(device: (u32, u32)) -> Option<bool> {
     queue_flag(device, "rotational")
 }
 
-/// Reads the flag `name` of the disk. A partition has no queue of its own: that of its disk is in
+/// Reads the flag `name` of the disk. A partition has no queue of its own: its disk's queue is in
 /// the directory above.
 fn queue_flag((major, minor): (u32, u32), name: &str) -> Option<bool> {
     let read = |below: &str| fs::read(format!("/sys/dev/block/{major}:{minor}/{below}queue/{name}")).ok();
@@ -115,7 +115,8 @@ pub fn inode_sort_pays(magic: i64) -> bool {
 /// that returns nothing tells the end. A short read does not, because a signal may end it early.
 ///
 /// ext4 reserves a hash for it (`EXT4_HTREE_EOF_64BIT`, fs/ext4/ext4.h): no name has that hash.
-/// Directories without hashes, and those of 32-bit processes, have other cookies, all smaller.
+/// Directories without hashes, and directories in 32-bit processes, have other cookies, all
+/// smaller.
 #[must_use]
 pub fn end_cookie(magic: i64) -> Option<u64> {
     (magic == EXT4).then_some(i64::MAX.cast_unsigned())

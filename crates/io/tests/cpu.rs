@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// CPU time that the kernel threads must use before the comparison: twenty clock ticks.
 const CPU_MIN: Duration = Duration::from_millis(200);
 
-/// Serializes the tests, because the CPU times are those of the whole process.
+/// Serializes the tests, because the CPU times cover the whole process.
 fn serialize() -> MutexGuard<'static, ()> {
     static SERIAL: Mutex<()> = Mutex::new(());
     SERIAL.lock().unwrap_or_else(PoisonError::into_inner)
@@ -45,8 +45,8 @@ fn cpu_of_this_thread() -> Duration {
 }
 
 /// Calls `work`, at most `times` times, until the threads called `name` have used enough CPU time.
-/// Then checks that the CPU time of the process includes it, and that it exceeds that of this
-/// thread.
+/// Then checks that the CPU time of the process includes it, and that it exceeds the CPU time of
+/// this thread.
 fn assert_charged(name: &str, times: usize, mut work: impl FnMut()) {
     let (all, own, theirs) = (usage().cpu, cpu_of_this_thread(), cpu_of_threads(name).unwrap_or_default());
     let spent = || cpu_of_threads(name).map(|now| now.saturating_sub(theirs));

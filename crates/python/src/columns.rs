@@ -24,8 +24,8 @@ pub(crate) enum Column {
     NameRaw,
     Type,
     Depth,
-    /// The inode number in the directory, which `scandir` has without a call: that of `ino`, except
-    /// for a mount point. Users do not see this column.
+    /// The inode number in the directory, which `scandir` has without a call: the same as `ino`,
+    /// except for a mount point. Users do not see this column.
     DirentIno,
     Size,
     Allocated,

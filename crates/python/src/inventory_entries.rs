@@ -142,7 +142,7 @@ impl EntryVisitor<'_> {
         let path = &self.path[..];
         // The name of an operand is its whole path.
         let name_len = path.rsplit(|byte| *byte == b'/').next().map_or(path.len(), <[u8]>::len);
-        // An inventory has no numbers but those of inodes.
+        // An inventory has no numbers but inode numbers.
         self.batch.push(&RowSource { path, name_len, depth: entry.depth, ino: 0, file_type, meta });
         if self.batch.rows() >= self.rows_max || self.batch.text_bytes() >= TEXT_BYTES_MAX {
             self.send();

@@ -108,7 +108,7 @@ impl fmt::Display for RemovalOperation {
 /// A failed operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemovalFailure {
-    /// The path: that of the target, and the names below it.
+    /// The path: the target's, and the names below it.
     pub path: Vec<u8>,
     /// The operation.
     pub operation: RemovalOperation,

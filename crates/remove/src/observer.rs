@@ -7,7 +7,7 @@ use crate::failure::RemovalFailure;
 /// An entry that was removed, moved to the trash, or in a dry run would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemovedEntry {
-    /// The path: that of the target, and the names below it.
+    /// The path: the target's, and the names below it.
     pub path: Vec<u8>,
     /// The type.
     pub file_type: FileType,
@@ -29,7 +29,7 @@ pub trait Observer: Send + Sync + 'static {
         false
     }
 
-    /// Receives entries that are gone: at most those of one batch of a directory.
+    /// Receives entries that are gone: at most the entries of one batch of a directory.
     fn removed(&self, _entries: &[RemovedEntry]) {}
 
     /// Receives a failure.

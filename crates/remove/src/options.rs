@@ -42,7 +42,7 @@ impl RemovalLimit {
     /// The most files, or directories, for which a key is enough.
     const KEY_MAX: u64 = 100;
 
-    /// Returns the number that a user types to confirm the removal of so many: that of the files,
+    /// Returns the number that a user types to confirm the removal of so many: the number of files,
     /// or of the directories if there are no files. `None` if a key is enough.
     #[must_use]
     pub fn number_to_type(self) -> Option<u64> {

@@ -89,8 +89,7 @@ impl Removal {
 
     /// Removes one of the files or directories that may be removed.
     ///
-    /// # Errors
-    /// Those of unlinkat(2); [`EXCEEDED`] if none is left: the removal stops.
+    /// # Errors The errors of unlinkat(2); [`EXCEEDED`] if none is left: the removal stops.
     fn unlink_counted(&self, at: impl AsFd, name: &CStr, kind: usize, flags: AtFlags) -> Result<(), Errno> {
         let Some(left) = &self.left else { return unlinkat(at, name, flags) };
         let take = |left: u64| left.checked_sub(1);
@@ -260,7 +259,7 @@ struct DirState {
 /// Sets a flag of a directory and of all that contain it.
 fn mark(node: &Node, flag: fn(&DirState) -> &AtomicBool) {
     for state in node.chain().filter_map(Node::note::<DirState>) {
-        // The thread that set the flag before sets those of the directories above.
+        // The thread that set the flag before sets the flags of the directories above.
         if flag(state).swap(true, Ordering::Relaxed) {
             return;
         }

@@ -20,7 +20,7 @@ pub struct RemovalSummary {
     /// Allocated bytes of the removed entries: each inode counts once. 0 unless
     /// [measured](crate::RemovalOptions::measure).
     pub allocated: u64,
-    /// Allocated bytes that the filesystem gets back: those of inodes all of whose links were
+    /// Allocated bytes that the filesystem gets back: the bytes of inodes all of whose links were
     /// removed. 0 unless [measured](crate::RemovalOptions::measure), and for the trash.
     pub freed: u64,
     /// Number of failures.

@@ -158,14 +158,14 @@ impl Target {
     }
 
     /// Returns whether this inode is the one that was shown, as far as that is known. The change
-    /// time of a directory is that of what is in it.
+    /// time of a directory is the time of its entries.
     pub(crate) fn is_shown(&self, meta: &Meta) -> bool {
         let same = self.identity.is_none_or(|shown| (shown.dev, shown.ino) == meta.id());
         let is_directory = meta.file_type() == FileType::Directory;
         same && (is_directory || self.ctime.is_none_or(|shown| shown == meta.ctime))
     }
 
-    /// Splits the path into that of the directory and the name in it.
+    /// Splits the path into the path of the directory and the name in it.
     ///
     /// # Errors
     /// For a path that does not end in a name: an empty one, `/`, or one that ends in `.` or `..`.

@@ -110,7 +110,7 @@ impl PageData<'_> {
         })
     }
 
-    /// Returns the totals by kind, the largest first, then that of directories.
+    /// Returns the totals by kind, the largest first, then the total of directories.
     fn kinds(&self) -> Vec<(&'static str, UsageSum)> {
         let mut sums: Vec<_> = kinds::LABELS.into_iter().zip(self.outline.kinds).collect();
         let by_extension = &totals_of(&self.totals, ReportKind::Ext).rows;
@@ -127,7 +127,7 @@ fn numbers(sum: &UsageSum) -> [u64; 3] {
     [sum.allocated, sum.apparent, sum.entries]
 }
 
-/// Writes the path, the node of the directory or of that of the file, and the sums.
+/// Writes the path, the node of the directory or of the file's directory, and the sums.
 fn write_largest(row: &ReportRow, nodes: &NodesByPath<'_>, json: &mut JsonText) {
     let path = &row.text;
     let slash = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);

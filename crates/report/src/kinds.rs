@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use fathom_inventory::top::outline::FileTraits;
 
-/// The labels of the kinds. The last one is that of all other files.
+/// The labels of the kinds. The last one stands for all other files.
 pub(crate) const LABELS: [&str; 10] = [
     "Video",
     "Audio",

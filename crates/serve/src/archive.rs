@@ -2,11 +2,10 @@
 //!
 //! ```text
 //! worker ── step ──> pool: walk, read, encode up to [`STEP_BYTES`] ──> piece of the body
-//! ```
-//! Each step advances an `Archive`, so no thread waits for a slow client. Its memory is that of the
-//! encoder, of the directories it is in and, for zip, of the index; all is charged to a budget.
-//! Entries are opened below the site's root like the file of a request: hidden names and links that
-//! leave the root are omitted. Links to directories are omitted as well: they could form loops.
+//! ``` Each step advances an `Archive`, so no thread waits for a slow client. Its memory has the
+//! encoder, the directories it is in and, for zip, the index; all is charged to a budget. Entries
+//! are opened below the site's root like the file of a request: hidden names and links that leave
+//! the root are omitted. Links to directories are omitted as well: they could form loops.
 
 mod encode;
 pub(crate) mod format;

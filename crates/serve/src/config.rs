@@ -479,10 +479,9 @@ pub struct RewriteRule {
 pub struct CorsConfig {
     /// The allowed origins: `https://a.example`, or `*` for all.
     pub origins: Vec<String>,
-    /// Headers that a request may have besides those of ranges and preconditions, like
-    /// `Authorization`.
+    /// Headers that a request may have besides ranges and preconditions, like `Authorization`.
     pub allow_headers: Vec<String>,
-    /// Headers that a script may read besides those of ranges and validators.
+    /// Headers that a script may read besides ranges and validators.
     pub expose_headers: Vec<String>,
     /// Whether requests may carry cookies and passwords; not with `*`.
     pub credentials: bool,

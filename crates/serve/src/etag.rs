@@ -1,4 +1,5 @@
-//! Entity tags (RFC 9110, section 8.8.3): those of files, and the lists of them in preconditions.
+//! Entity tags (RFC 9110, section 8.8.3): the tags of files, and the lists of tags in
+//! preconditions.
 //!
 //! Does not own: the consequences of a match (`conditional`), reading file metadata.
 
@@ -55,8 +56,8 @@ pub enum TagStrength {
     /// Equivalent content, whose bytes another version of this program may encode differently: a
     /// body compressed while serving.
     Weak,
-    /// The file may still change without a change of its stamp. The tag also differs from that of
-    /// the settled stamp: a client with an earlier state must not be told later that its copy is
+    /// The file may still change without a change of its stamp. The tag also differs from the tag
+    /// of the settled stamp: a client with an earlier state must not be told later that its copy is
     /// current.
     Unsettled,
 }

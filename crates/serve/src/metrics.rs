@@ -52,7 +52,7 @@ pub struct WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// Counts a request. `bytes` are those of the response body.
+    /// Counts a request. `bytes` is the length of the response body.
     pub fn record_request(
         &self,
         method: &http::Method,

@@ -278,7 +278,7 @@ impl SitePlan {
     }
 
     /// Returns the path below the root of the error page of `status`: the page of the exact status
-    /// before that of its class.
+    /// before the page of its class.
     pub(crate) fn error_page(&self, status: StatusCode) -> Option<&[u8]> {
         let class = if status.is_server_error() { "5xx" } else { "4xx" };
         let page = |word: &str| self.error_pages.iter().find(|(known, _)| known == word);

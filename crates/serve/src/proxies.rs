@@ -95,7 +95,7 @@ impl TrustedProxies {
             AddressSource::Protocol => return None,
         };
         let mut client = None;
-        // Each proxy appends: the last header is that of the nearest proxy.
+        // Each proxy appends: the last header comes from the nearest proxy.
         let values = fields.get_all(name).iter().rev();
         for address in values.flat_map(|value| read(value.as_bytes()).into_iter().rev()) {
             // Entries before one that cannot be parsed were not written by a trusted proxy.

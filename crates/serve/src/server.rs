@@ -68,7 +68,7 @@ pub struct StartOptions<'a> {
     /// Called on the thread of a worker that has ended although the server was not stopped. The
     /// server should then be stopped and started again.
     pub on_failure: Option<Box<dyn Fn() + Send + Sync>>,
-    /// The clock of all deadlines, limits and ages; by default that of the machine.
+    /// The clock of all deadlines, limits and ages; by default the machine's.
     pub clock: Clock,
 }
 

@@ -122,7 +122,7 @@ impl SiteRoot {
             Err(errno) => Err(errno),
         };
         match (&now, &known) {
-            // These errors are temporary or those of this process: the directory may be fine.
+            // These errors are temporary or come from this process: the directory may be fine.
             (Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN | Errno::INTR), _) => {}
             (Err(now), Err(known)) if now == known => {}
             _ => self.change(now, generation),

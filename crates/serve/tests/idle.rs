@@ -1,5 +1,5 @@
-//! The memory of idle and closed connections, measured in a process of its own, whose memory is
-//! that of one server.
+//! The memory of idle and closed connections, measured in a process of its own, which has one
+//! server.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ const LEFT_BYTES: u64 = 3 << 20;
 /// A hang guard: longer than freeing memory takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// One test, as the memory is that of the process.
+/// One test, because the memory of the whole process is measured.
 #[test]
 fn connections_give_their_memory_back_when_they_are_idle_and_when_they_are_closed() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! HTTP/2 streams whose clients read nothing, or next to nothing: their memory, and their timeouts.
-//! In a process of its own, whose memory is that of one server.
+//! In a process of its own, so that its memory is used by one server.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 #![allow(dead_code, reason = "this binary uses its own part of the frames")]
@@ -149,8 +149,8 @@ fn ten_thousand_streams_without_a_window_hold_little_and_end() {
     assert!(served.server.drain(PATIENCE), "streams that had ended were cut off");
 }
 
-/// The timeout of a stream is not restarted by window updates that are smaller than those of a
-/// reading client.
+/// The timeout of a stream is not restarted by window updates that are smaller than the updates of
+/// a reading client.
 #[test]
 fn a_window_that_opens_by_bytes_does_not_restart_the_timeout() {
     let _alone = alone();

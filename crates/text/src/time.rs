@@ -58,7 +58,7 @@ const STYLES: [Keyword<&str>; 3] =
 
 /// The printed form of time stamps: a date(1) format, and the zone of the local times.
 ///
-/// Names of days and months are those of the C locale.
+/// Names of days and months follow the C locale.
 ///
 /// ```
 /// use fathom_text::time::{TimeStyle, Zone};

@@ -87,7 +87,7 @@ pub use policy::{Filter, Pick, Policy, PolicyEntry};
 pub use token::{Processed, Token};
 pub use walk::Walk;
 
-/// Default number of messages in a channel: those of a few dozen directories for each of several
+/// Default number of messages in a channel: enough for a few dozen directories of each of several
 /// workers.
 const BACKLOG: usize = 16 * 1024;
 

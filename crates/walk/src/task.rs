@@ -224,8 +224,8 @@ impl<T> TaskOutput<T> {
 #[derive(Debug)]
 pub(crate) struct Task<T> {
     pub(crate) job: Job,
-    /// The number of the device queue: that of the directory's device, if it was known when the
-    /// task was created, else the parent's.
+    /// The number of the device queue: the queue of the directory's device, if it was known when
+    /// the task was created, else the parent's.
     pub(crate) device: usize,
     pub(crate) output: Handoff<Box<TaskOutput<T>>>,
     /// The position in the work queue, once queued.
@@ -238,8 +238,8 @@ impl<T> Task<T> {
         Arc::new(Self { job, device, output: Handoff::new(), place: AtomicUsize::new(NOWHERE) })
     }
 
-    /// Returns the device whose backlog has the output: that of the directory, which is known when
-    /// there is an output.
+    /// Returns the device whose backlog has the output: the device of the directory, which is known
+    /// when there is an output.
     pub(crate) fn weighed_on(&self) -> usize {
         self.job.node().device()
     }

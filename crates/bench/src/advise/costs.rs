@@ -36,7 +36,8 @@ pub struct OpCost {
     pub wall_us: f64,
     /// CPU time of one operation.
     pub cpu_us: f64,
-    /// `wall_us` divided by that of blocking calls, within blocks; `None` for blocking calls.
+    /// `wall_us` divided by the `wall_us` of blocking calls, within blocks; `None` for blocking
+    /// calls.
     #[serde(default)]
     pub ratio: Option<Interval>,
     /// The interval of `wall_us`.
@@ -136,8 +137,8 @@ impl CostConstants {
         Some(self.by_depth(ring, in_flight, |cost, alone| alone.wall_us / cost.wall_us)?.max(1.0))
     }
 
-    /// Returns the processor time of an operation among `in_flight` concurrent waits divided by
-    /// that of an operation that waits alone. Interpolates as [`overlap`](Self::overlap).
+    /// Returns the processor time of an operation among `in_flight` concurrent waits divided by the
+    /// time of an operation that waits alone. Interpolates as [`overlap`](Self::overlap).
     #[must_use]
     pub fn busy_share(&self, ring: bool, in_flight: u32) -> Option<f64> {
         let share = |cost: &OpCost, alone: &OpCost| cost.cpu_us / alone.cpu_us;

@@ -5,7 +5,7 @@
 //! and S(k) the speed-up of k concurrent waits. Blocking calls take c + w. Arms with concurrent
 //! operations take the larger of c + h (spread over their processors) and w / S(k). Part of c is
 //! the cost of falling asleep and waking up, which concurrent operations share: for them c is
-//! smaller by the same factor as that of reads past the page cache.
+//! smaller by the same factor as for reads past the page cache.
 
 use fathom_io::Model;
 

@@ -79,8 +79,8 @@ pub struct Regret {
     pub method: String,
     /// The fastest arm.
     pub best: String,
-    /// Time of the chosen arm divided by that of the fastest, minus one: the median over blocks in
-    /// which the fastest was known already, at least 0.
+    /// Time of the chosen arm divided by the time of the fastest, minus one: the median over blocks
+    /// in which the fastest was known already, at least 0.
     pub regret: f64,
 }
 
@@ -114,7 +114,7 @@ impl Validation {
 /// than `options`, in `blocks` blocks each; then the fastest and the chosen arms in as many blocks
 /// again, from which the regrets are. The fastest of many arms had luck in the blocks that made it
 /// the fastest, so those would overstate every regret. On a slow device the cells have fewer
-/// operations, as those of the advice.
+/// operations, as the times of the advice.
 pub fn validate(
     verdicts: &[Verdict],
     options: &AdviceOptions,

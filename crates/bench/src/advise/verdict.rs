@@ -64,9 +64,9 @@ pub struct Verdict {
     pub threads: u32,
     /// Operations each thread keeps in flight.
     pub depth: u32,
-    /// Time divided by that of blocking calls; `None` if the arm is blocking calls.
+    /// Time divided by the time of blocking calls; `None` if the arm is blocking calls.
     pub ratio: Option<Interval>,
-    /// Time divided by that of the fastest arm; `None` if the arm is the fastest.
+    /// Time divided by the time of the fastest arm; `None` if the arm is the fastest.
     pub ratio_to_best: Option<Interval>,
     /// Arms that are not shown to be slower than the fastest by more than the margin, the fastest
     /// first.

@@ -144,7 +144,7 @@ impl<'a> CommandExecutor<'a> {
             let rest = format!("is not the same each time: {known} bytes, and {now}");
             self.note_once(&format!("the output of '{name}' "), &rest);
         }
-        // The peak of a child begins with that of its parent (exec_mmap of Linux).
+        // The peak of a child begins with its parent's (exec_mmap of Linux).
         if end.used.peak_memory_bytes <= end.memory_floor_bytes {
             let floor = end.memory_floor_bytes as f64 / 1e6;
             let rest =

@@ -66,7 +66,7 @@ pub(crate) trait ArmWords {
     /// Names an arm.
     fn name(&self, arm: &ArmSummary) -> String;
 
-    /// Formats the time of an arm divided by that of the baseline.
+    /// Formats the time of an arm divided by the baseline's.
     fn ratio(&self, arm: &ArmSummary) -> String;
 }
 

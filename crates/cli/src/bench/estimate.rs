@@ -20,7 +20,7 @@ const DISK_READS_MAX: f64 = 16.0;
 const ENTRY_WARM_S: f64 = 3e-6;
 const ENTRY_COLD_S: f64 = 4e-5;
 
-/// The samples, bytes and seconds of a run. The time is that of a usual machine.
+/// The samples, bytes and seconds of a run. The time is estimated for a usual machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RunEstimate {
     samples: u64,

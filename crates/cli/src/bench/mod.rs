@@ -128,7 +128,8 @@ fn write(targets: &ReportTargets, run: &Run) -> u8 {
     status
 }
 
-/// Prints why there is no answer. Returns the exit status, for a panic of a sample that of a bug.
+/// Prints why there is no answer. Returns the exit status; a panic of a sample has the status of a
+/// bug.
 fn fail(message: &str) -> u8 {
     print_error(NAME, message.as_bytes());
     if message.contains(output::BUG) { PANICKED } else { FAILED }

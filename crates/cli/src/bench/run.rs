@@ -395,7 +395,7 @@ fn cell(
         let polled: Vec<Arm> = blocking.map(Arm::with_polled_calls).collect();
         arms.extend(polled);
     }
-    // The loop of Rust is of interest beside that of another language.
+    // The loop of Rust is of interest beside another language's.
     if arms.iter().any(Arm::is_null) {
         arms.push(Arm::null());
     }

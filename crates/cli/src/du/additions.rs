@@ -1,4 +1,4 @@
-//! The options that `fathom du` adds to those of GNU du.
+//! The options that `fathom du` adds to GNU du's.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;

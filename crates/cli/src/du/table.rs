@@ -1,4 +1,4 @@
-//! The options of `fathom du`: those of GNU du 9.11, then fathom's additions. Names and help texts;
+//! The options of `fathom du`: GNU du 9.11's, then fathom's additions. Names and help texts;
 //! `args.rs` implements them.
 
 use crate::models::{WALK_BRIEF, WALK_MODELS, WALK_WORDS};

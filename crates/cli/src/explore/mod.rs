@@ -129,8 +129,8 @@ fn has_colors() -> bool {
     env("NO_COLOR").is_none() && env("TERM").is_some_and(|term| term != "dumb")
 }
 
-/// Returns the paths of the marked entries, if they were requested, and that of the directory, if
-/// the user has quit with `Q`.
+/// Returns the paths of the marked entries, if they were requested, and of the directory, if the
+/// user has quit with `Q`.
 fn printed(args: &ExploreArgs, state: &State) -> Vec<u8> {
     let marked = if args.prints_marks { state.marked_paths() } else { Vec::new() };
     let mut text: Vec<u8> = marked.into_iter().flat_map(|path| path.into_iter().chain([0])).collect();

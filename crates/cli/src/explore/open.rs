@@ -34,7 +34,7 @@ pub(crate) struct OpenedSource {
 
 /// Opens the source, and installs the handlers of signals: before anything is fetched, because a
 /// signal has to remove that; after anything else, so that a signal ends a call that hangs. Each
-/// signal writes a byte to `wake`. Owners are those of the inventory, or of this machine.
+/// signal writes a byte to `wake`. Owners are named by the inventory, or by this machine.
 ///
 /// # Errors
 /// A message, without the program's name.

@@ -72,7 +72,7 @@ fn wait(child: &Child, stop: &mut dyn FnMut()) -> io::Result<ExitStatus> {
             return Ok(ExitStatus::from_raw(status.as_raw()));
         }
         stop();
-        // A shell has a process group of its own, which is not continued with that of the explorer.
+        // A shell has a process group of its own, which is not continued with the explorer's group.
         kill_process(pid, Signal::CONT)?;
     }
 }

@@ -83,7 +83,7 @@ impl RemoteTree {
     }
 
     /// Scans the tree there, and unpacks the inventory in a temporary directory, which nothing is
-    /// left of if that fails or is interrupted. `options` are those of the scan. `ssh` is the
+    /// left of if that fails or is interrupted. `options` are options of the scan. `ssh` is the
     /// command that runs a program on another machine, with options after spaces.
     ///
     /// # Errors

@@ -214,7 +214,7 @@ impl RemovalWatch {
         self.log_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
     }
 
-    /// Returns the first failure; if there is none, that of the log.
+    /// Returns the first failure; if there is none, the failure of the log.
     fn take_failure(&self) -> Option<Vec<u8>> {
         let take =
             |failure: &Mutex<Option<Vec<u8>>>| failure.lock().unwrap_or_else(PoisonError::into_inner).take();

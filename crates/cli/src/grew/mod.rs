@@ -91,7 +91,7 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
     Ok(out.finish(NAME))
 }
 
-/// Checks that both inventories have the same trees: the totals of groups are those of all trees.
+/// Checks that both inventories have the same trees: the totals of groups cover all trees.
 fn check_trees(inventories: &Sides<&Inventory>, charset: Charset) -> Result<(), GrewFailure> {
     let Sides { old, new } = unmatched(inventories).map_err(failed)?;
     match old.first().or(new.first()) {

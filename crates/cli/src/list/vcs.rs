@@ -257,8 +257,8 @@ impl RootBase {
     }
 }
 
-/// Returns the rules that hold in a directory: those of the nearest one whose files of rules have
-/// been read, which is mostly itself.
+/// Returns the rules that hold in a directory: the rules of the nearest one whose files of rules
+/// have been read, which is mostly itself.
 fn nearest(dir: &Node) -> Option<&Arc<RuleLink>> {
     dir.chain().find_map(Node::note::<NodeRules>).map(|note| &note.nearest)
 }

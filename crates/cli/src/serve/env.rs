@@ -48,8 +48,8 @@ pub(crate) fn read(get: &dyn Fn(&str) -> Option<Vec<u8>>, charset: Charset) -> V
     all
 }
 
-/// Returns the names that look like those of options and are none's. Kubernetes sets some for a
-/// service with the name `fathom-serve`, which are left out.
+/// Returns the names that look like variables of options and belong to no option. Kubernetes sets
+/// some for a service with the name `fathom-serve`, which are left out.
 pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let known: Vec<_> = FLAGS.iter().filter_map(variable).collect();
     let is_of_kubernetes =

@@ -40,7 +40,7 @@ impl PoolProfile {
     }
 }
 
-/// Sizes the pool: `per_device` threads for one device, and a third of that in addition for other
+/// Sizes the pool: `per_device` threads for one device, and a third as many in addition for other
 /// devices and for computation, the same ratio as without a profile.
 fn pool(per_device: usize) -> PoolConfig {
     PoolConfig {

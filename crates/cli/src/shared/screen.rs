@@ -6,7 +6,7 @@ use fathom_text::quote::{Charset, NameStyle};
 use crate::shared::output::stdout_is_terminal;
 use crate::shared::value::ShowWhen;
 
-/// The default size without a terminal, that of a VT100.
+/// The default size without a terminal: a VT100's.
 const SIZE: (usize, usize) = (24, 80);
 
 /// The properties of standard output.

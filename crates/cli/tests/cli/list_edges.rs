@@ -158,8 +158,8 @@ fn an_invalid_value_lists_the_valid_ones() {
     }
 }
 
-/// As find's `-newer` with `-L`: the reference time is that of the link's target, whether or not
-/// links are followed otherwise.
+/// As find's `-newer` with `-L`: the reference time is the time of the link's target, whether or
+/// not links are followed otherwise.
 #[test]
 fn the_time_of_a_link_is_that_of_its_target() {
     let tree =

@@ -159,8 +159,8 @@ fn deepest(modules: &BTreeSet<ModulePath>, path: &[String]) -> ModulePath {
     lengths.map(|length| path[..length].to_vec()).find(|way| modules.contains(way)).unwrap_or_default()
 }
 
-/// Returns the modules of the largest circle; those of the first in order if there are several, and
-/// one module if there is none.
+/// Returns the modules of the largest circle, the first in order if there are several, and one
+/// module if there is none.
 fn largest_circle(uses: &BTreeMap<ModulePath, BTreeSet<ModulePath>>) -> Vec<ModulePath> {
     let reached: BTreeMap<_, _> = uses.keys().map(|module| (module, reach(uses, module))).collect();
     let circle = |module: &ModulePath| {

@@ -96,6 +96,11 @@ fn sentences_have_subjects() {
 }
 
 #[test]
+fn nouns_are_repeated_before_of() {
+    assert_none(words::replaced_nouns(&Tree::checkout()));
+}
+
+#[test]
 fn strong_orderings_have_reasons() {
     assert_none(words::silent_orderings(&Tree::checkout()));
 }

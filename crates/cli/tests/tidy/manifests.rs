@@ -141,7 +141,7 @@ pub(crate) fn other_sources(tree: &Tree) -> Vec<String> {
     problems
 }
 
-/// Lock files of workspaces whose tests share compiled dependencies with those of the main one.
+/// Lock files of workspaces whose tests share compiled dependencies with the tests of the main one.
 const SHARING: [&str; 2] = ["crates/python/Cargo.lock", "fuzz/Cargo.lock"];
 
 /// Finds packages of [`SHARING`] in a version that the main lock file lacks, though it has others.

@@ -10,6 +10,8 @@ use crate::tree::Tree;
 const COMMENT_COLUMNS_MAX: usize = 100;
 /// Words that replace the subject of a sentence, at its beginning.
 const EMPTY_SUBJECTS: [&str; 6] = ["What", "Who", "Whoever", "Nobody", "Somebody", "Whatever"];
+/// Pronouns that replace a noun before `of` or `in`. Repeat the noun: "the size of the entry".
+const REPLACED_NOUNS: [&str; 4] = ["that of", "those of", "that in", "those in"];
 /// Memory orderings that need a reason, and the number of lines above them in which it may be.
 const STRONG_ORDERINGS: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 const REASON_LINES_MAX: usize = 5;
@@ -42,6 +44,19 @@ pub(crate) fn riddles(tree: &Tree) -> Vec<String> {
         for (line, text) in blocks(source) {
             let riddles = sentences(&text).filter(|sentence| is_riddle(sentence));
             breaches.extend(riddles.map(|sentence| format!("{file}:{line}: {sentence}")));
+        }
+    }
+    breaches
+}
+
+/// Finds comments with a pronoun in place of the noun of a possessive.
+pub(crate) fn replaced_nouns(tree: &Tree) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for (file, source) in tree.texts(".rs") {
+        for (line, text) in blocks(source) {
+            let text = text.to_lowercase();
+            let found = REPLACED_NOUNS.iter().filter(|words| tokens(&text, words).next().is_some());
+            breaches.extend(found.map(|words| format!("{file}:{line}: '{words}'")));
         }
     }
     breaches
@@ -149,6 +164,15 @@ mod tests {
 
     fn of(source: &str) -> Tree {
         Tree::of(&[("a/src/lib.rs", source)])
+    }
+
+    #[test]
+    fn a_noun_is_repeated_before_of() {
+        let tree = Tree::of(&[
+            ("a.rs", "/// The size is that\n/// of the file.\nfn f() {} // Those in `at`."),
+            ("b.rs", "// A copy of that office, and of those often seen.\nlet x = \"that of\";"),
+        ]);
+        assert_eq!(replaced_nouns(&tree), ["a.rs:1: 'that of'"]);
     }
 
     #[test]

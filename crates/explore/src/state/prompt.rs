@@ -56,7 +56,7 @@ impl State {
     }
 
     /// Does what was asked for. A text that is refused stays in its prompt: with that closed, the
-    /// next keys would act on rows that are not those of the filter or path.
+    /// next keys would act on rows that the filter or path does not select.
     fn finish_prompt(&mut self, prompt: Prompt) {
         let result = match &prompt.kind {
             PromptKind::Filter => self.set_filter(&prompt.text),
@@ -97,8 +97,8 @@ impl State {
         });
     }
 
-    /// Shows a path: one that begins with that of a root, or one below the current directory. The
-    /// cursor goes to its last name; with a slash behind it, the directory is entered.
+    /// Shows a path: one that begins with the path of a root, or one below the current directory.
+    /// The cursor goes to its last name; with a slash behind it, the directory is entered.
     ///
     /// # Errors
     /// A message if the path is outside of all roots.

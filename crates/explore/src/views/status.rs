@@ -16,7 +16,7 @@ pub(super) fn header(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
     let roots = || Place { root: 0, below: Vec::new() };
     let place = match (state.view.sums(), state.roots.len()) {
         (None, _) => state.place.clone(),
-        // Sums are those of all roots.
+        // Sums cover all roots.
         (Some(_), count) => (count == 1).then(roots),
     };
     let path = match &place {

@@ -231,7 +231,7 @@ fn shown_name(state: &State, row: &Row, place: Option<&Place>, listing: &Listing
     name
 }
 
-/// Returns the letter of what is special about a row: most are those of ncdu.
+/// Returns the letter of what is special about a row: most are ncdu's.
 fn flag(row: &Row) -> &'static str {
     match row.state {
         RowState::Complete if is_linked(row) => "H",

@@ -87,7 +87,7 @@ fn a_removal_can_be_given_up_at_each_step() {
     assert_eq!(confirmation(&it), Confirmation::Planning);
     let stopped = it.state.handle(Event::Key(Key::Escape));
     assert!(matches!(&stopped[..], [Effect::StopRemoval]) && it.state.overlay().is_none());
-    // The late answer to it is not taken for that of the next one.
+    // The late answer to it is not taken for the answer to the next one.
     let [Effect::Plan { sequence, .. }] = effects[..] else { panic!() };
     let again = it.state.handle(Event::Key(Key::Char('d')));
     it.send(Event::Answer(Answer::Planned { sequence, result: Ok(RemovalPlan::default()) }));

@@ -248,12 +248,12 @@ impl ThreadPool {
         let _refused = self.enqueue(NO_CLIENT, PoolJob { on, run });
     }
 
-    /// Runs `call` on this thread, and handles its panic like that of a job.
+    /// Runs `call` on this thread, and handles its panic like a job's.
     pub(crate) fn catch<T>(&self, call: impl FnOnce() -> T) -> Result<T, CallError> {
         self.0.0.on_panic.catch(call)
     }
 
-    /// Runs `future`, and handles its panic like that of a job.
+    /// Runs `future`, and handles its panic like a job's.
     pub(crate) async fn contain<T, E: From<CallError>>(
         &self,
         future: impl Future<Output = Result<T, E>>,

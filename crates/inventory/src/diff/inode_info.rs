@@ -18,7 +18,7 @@ const NEVER: i64 = i64::MIN;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NumericField {
-    /// The device number. Numbers of the new inventory are mapped to those of the old one.
+    /// The device number. Numbers of the new inventory are mapped to numbers of the old one.
     Dev,
     /// The inode number.
     Ino,
@@ -199,7 +199,7 @@ impl SortRecord for InodeInfo {
     }
 }
 
-/// Maps device numbers of the new inventory to those of the old one, where they differ.
+/// Maps device numbers of the new inventory to numbers of the old one, where they differ.
 pub(super) type DeviceMap = HashMap<i64, i64>;
 
 /// The columns of a row group that [`InodeInfo`] are read from.

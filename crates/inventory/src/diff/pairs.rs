@@ -77,9 +77,9 @@ impl DirPairs {
         }
     }
 
-    /// Maps the device number of `new` to that of `old` if both are on one device. A device may
-    /// have another number after a restart; it is the same one if a directory of the same path has
-    /// the same inode number and creation time.
+    /// Maps the device number of `new` to the number of `old` if both are on one device. A device
+    /// may have another number after a restart; it is the same one if a directory of the same path
+    /// has the same inode number and creation time.
     fn map_device(&mut self, trees: &Sides<DirTree>, old: u32, new: u32) {
         let (before, after) = (trees.old.inode(old).0, trees.new.inode(new).0);
         let is_same =

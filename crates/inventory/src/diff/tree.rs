@@ -104,7 +104,7 @@ impl DirTree {
         Ok(())
     }
 
-    /// Maps device numbers to those of the other inventory, and builds the index by inode.
+    /// Maps device numbers to numbers of the other inventory, and builds the index by inode.
     pub(super) fn index_inodes(&mut self, devices: &DeviceMap) {
         for dir in &mut self.dirs {
             dir.dev = devices.get(&dir.dev).copied().unwrap_or(dir.dev);

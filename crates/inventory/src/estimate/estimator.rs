@@ -251,8 +251,8 @@ struct Draw {
     noise: Amounts,
 }
 
-/// The draws from the frontier of the census. Their estimator is that of Horvitz and Thompson
-/// (1952), stage by stage.
+/// The draws from the frontier of the census. Their estimator is Horvitz and Thompson's (1952),
+/// stage by stage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     draws: Vec<Draw>,

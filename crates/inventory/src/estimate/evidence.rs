@@ -2,7 +2,7 @@
 //!
 //! A sample says nothing about a directory that it could not have drawn. If one directory deep in
 //! the tree, below directories that look like all others, holds half of all entries, most short
-//! samples miss it, and such a sample looks like that of a small and even tree. So the sample
+//! samples miss it, and such a sample looks like a sample of a small and even tree. So the sample
 //! itself cannot decide. The inclusion probabilities do: a range has a confidence only if every
 //! directory that may hold much was read with a probability of at least [`PROBABILITY_MIN`].
 //!
@@ -22,7 +22,7 @@ const ENTRY_BYTES: f64 = 8.0;
 /// The expected contents of a directory that has not been read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ExpectedContents {
-    /// The expected amount, relative to that of other directories.
+    /// The expected amount, relative to the amount of other directories.
     pub(super) size: f64,
     /// Whether the link count says that there are no subdirectories.
     pub(super) is_leaf: bool,

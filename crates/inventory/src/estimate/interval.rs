@@ -43,7 +43,7 @@ impl EstimateRange {
     }
 
     /// Returns the range of a number of which `known` was counted and `rest` is estimated.
-    /// `variance` is that of `rest`, `freedom` are the degrees of freedom of `variance`.
+    /// `variance` is the variance of `rest`, `freedom` are the degrees of freedom of `variance`.
     ///
     /// The range is computed on a logarithmic scale: the rest cannot be negative, and where few
     /// directories hold most of it, the truth lies further above a low estimate than below a high

@@ -21,12 +21,13 @@
 //! others. All of it is done three times, within a tenth, a third and all of the time, so that an
 //! interrupted run can report the last whole estimate.
 //!
-//! Variances are those of draws of a fixed number (Hájek 1964; Raj 1966 for the generations).
-//! Ranges follow Student's t distribution with Satterthwaite's degrees of freedom, on a logarithmic
-//! scale, with room for more draws like those that add most to the variance: where few subtrees
-//! hold most entries, a sample tends to miss them. Whether such a range has a confidence cannot be
-//! seen from the sample: `evidence.rs` decides by the probability with which each directory was
-//! read. `simulation.rs` checks how often ranges with a confidence hold the truth.
+//! Variances are computed as for draws of a fixed number (Hájek 1964; Raj 1966 for the
+//! generations). Ranges follow Student's t distribution with Satterthwaite's degrees of freedom, on
+//! a logarithmic scale, with room for more draws like those that add most to the variance: where
+//! few subtrees hold most entries, a sample tends to miss them. Whether such a range has a
+//! confidence cannot be seen from the sample: `evidence.rs` decides by the probability with which
+//! each directory was read. `simulation.rs` checks how often ranges with a confidence hold the
+//! truth.
 //!
 //! Owns the choice of the directories that are read, and the estimators. Does not own how
 //! directories are read (`fathom_walk`), nor how estimates are shown.
@@ -71,7 +72,7 @@ pub struct Survey {
     pub in_flight_max: Option<usize>,
     /// Most entries that are examined in a second.
     pub rate: Option<u64>,
-    /// Whether directories on other filesystems than that of their root are left out.
+    /// Whether directories on other filesystems than their root's are left out.
     pub one_file_system: bool,
     /// The number of largest subtrees to report.
     pub largest: usize,

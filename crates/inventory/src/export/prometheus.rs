@@ -97,7 +97,7 @@ pub fn replace_public(path: &Path, text: &str) -> Result<(), Error> {
     draft.publish()
 }
 
-/// Returns the label that tells the series of an inventory from those of others: its roots.
+/// Returns the label that tells the series of an inventory from other series: its roots.
 fn trees(manifest: &Manifest) -> String {
     let roots: Vec<_> = manifest.roots.iter().map(|root| label(&root.bytes())).collect();
     let mut trees = roots.join(" ");

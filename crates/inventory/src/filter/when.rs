@@ -91,9 +91,8 @@ impl PointInTime {
     }
 
     /// Parses the name of a day, which stands for its first moment in `zone`, or a text that
-    /// [`PointInTime::parse`] accepts. The names are `today`, `yesterday` and those of the days of
-    /// the week, whole or cut to three letters, in any case. A day of the week is the last one
-    /// before today.
+    /// [`PointInTime::parse`] accepts. The names are `today`, `yesterday` and the days of the week,
+    /// whole or cut to three letters, in any case. A day of the week is the last one before today.
     ///
     /// # Errors
     /// The same as for [`PointInTime::parse`].

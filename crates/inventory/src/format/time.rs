@@ -1,5 +1,5 @@
-//! The times of a format: those of C's ctime, and single directives of strftime, to which find adds
-//! a fraction where they have seconds. The fraction has ten digits, the last of which is always 0.
+//! The times of a format: C's ctime, and single directives of strftime, to which find adds a
+//! fraction where they have seconds. The fraction has ten digits, the last of which is always 0.
 
 use fathom_text::number::{DecimalBuffer, write_decimal};
 use fathom_text::time::{TimeStyle, Zone};

@@ -74,8 +74,8 @@ pub fn earlier<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Option<&'a Snapsho
 }
 
 /// Returns the newest inventory of this machine whose scan of `roots` can be resumed, unless a
-/// later scan of the same trees came to its end. Without roots, those of any. If `is_full`, it has
-/// to read every directory.
+/// later scan of the same trees came to its end. Without roots, any tree counts. If `is_full`, it
+/// has to read every directory.
 #[must_use]
 pub fn unfinished<'a>(snapshots: &'a [Snapshot], roots: &[CString], is_full: bool) -> Option<&'a Snapshot> {
     let is_wanted = |snapshot: &Snapshot, scan: &UnfinishedScan| {
@@ -100,8 +100,8 @@ pub fn unfinished<'a>(snapshots: &'a [Snapshot], roots: &[CString], is_full: boo
 }
 
 /// Returns what killed or failed scans have left and nobody goes on with: all that have no journal,
-/// and so nothing, and of those of the trees of `scan` all but the newest. Where a disk is full,
-/// each night would leave one more.
+/// and so nothing, and of the inventories of the trees of `scan` all but the newest. Where a disk
+/// is full, each night would leave one more.
 #[must_use]
 pub fn abandoned<'a>(snapshots: &'a [Snapshot], scan: &Scan) -> Vec<&'a Snapshot> {
     let key = TreesKey::of_scan(scan);

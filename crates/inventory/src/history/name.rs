@@ -1,5 +1,5 @@
 //! The names of dated inventories: the second at which a scan began, in universal time. Their order
-//! is that of the times, and they have no character that a shell or a filesystem treats in a
+//! is the order of the times, and they have no character that a shell or a filesystem treats in a
 //! special way.
 
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ pub(super) fn of_time(sec: i64) -> String {
     )
 }
 
-/// Returns the time of a name, and whether it is that of an unfinished scan.
+/// Returns the time of a name, and whether the scan is unfinished.
 pub(super) fn time_of(name: &OsStr) -> Option<(i64, bool)> {
     let name = name.to_str()?;
     let (whole, is_part) = name.strip_suffix(PART).map_or((name, false), |whole| (whole, true));

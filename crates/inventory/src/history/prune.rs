@@ -169,7 +169,7 @@ fn check_contents(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether a file name is that of a table, such as `entries-00000.parquet`.
+/// Returns whether a file has the name of a table, such as `entries-00000.parquet`.
 fn is_table_file(name: &str) -> bool {
     let parts = name.strip_suffix(".parquet").and_then(|stem| stem.split_once('-'));
     parts.is_some_and(|(table, number)| {
@@ -178,7 +178,7 @@ fn is_table_file(name: &str) -> bool {
     })
 }
 
-/// Removes a directory and its files, which are known to be those of an inventory. A directory that
+/// Removes a directory and its files, which are known to belong to an inventory. A directory that
 /// appears meanwhile makes it fail.
 fn remove_files(directory: &Path) -> Result<(), Error> {
     let failed = |error: io::Error| Error::new(Op::Remove, directory, error);

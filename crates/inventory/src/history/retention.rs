@@ -39,7 +39,7 @@ impl Retention {
     }
 
     /// Returns for each of `times`, which ascend and are in seconds since 1970, whether it is kept.
-    /// Days, weeks and months are those of `zone`.
+    /// Days, weeks and months follow `zone`.
     #[must_use]
     pub fn keep(&self, times: &[i64], zone: &Zone) -> Vec<bool> {
         let mut kept = vec![false; times.len()];

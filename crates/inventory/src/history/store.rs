@@ -95,7 +95,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the path without `.part`, which is that of the inventory once its scan has ended.
+    /// Returns the path without `.part`, which the inventory has once its scan has ended.
     #[must_use]
     pub fn final_path(&self) -> PathBuf {
         match self.state {
@@ -159,7 +159,7 @@ impl History {
     /// before it.
     #[must_use]
     pub fn free_path(&self, now: i64) -> PathBuf {
-        // An error is that of making the inventory, too.
+        // An error of making the inventory is returned as well.
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let times = entries.filter_map(|entry| Some(name::time_of(&entry.file_name())?.0));
         let times: BTreeSet<i64> = times.collect();

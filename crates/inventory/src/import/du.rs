@@ -81,7 +81,7 @@ fn relative<'p>(path: &'p [u8], dir: &[u8]) -> Option<&'p [u8]> {
 /// Reads the lines of a file from the last to the first.
 struct LinesBackwards {
     file: File,
-    /// The number of bytes before those in the buffer.
+    /// The number of bytes before the bytes in the buffer.
     start: u64,
     buffer: Vec<u8>,
     terminator: u8,
@@ -187,7 +187,7 @@ struct DuTree<'a> {
     builder: &'a mut InventoryBuilder,
     options: &'a DuOutput,
     levels: Vec<DuLevel>,
-    /// The path of the last line, which begins with those of all levels.
+    /// The path of the last line, which begins with the paths of all levels.
     path: Vec<u8>,
     /// The number of lines that are below no other, and the sum of their sizes.
     roots: u64,
@@ -195,7 +195,7 @@ struct DuTree<'a> {
 }
 
 impl DuTree<'_> {
-    /// Adds a line, which is that of a directory if others are below it.
+    /// Adds a line, which is about a directory if others are below it.
     fn add(&mut self, line: &DuLine, has_below: bool) -> Result<(), &'static str> {
         let is_below = |level: &DuLevel| relative(&line.path, &self.path[..level.path_len]).is_some();
         let depth = self.levels.iter().rposition(is_below).map_or(0, |last| last + 1);
@@ -274,7 +274,7 @@ impl DuTree<'_> {
         if !self.options.only_directories {
             return self.builder.leave(DirState::Complete, None);
         }
-        // The size of a directory itself is no part of sums, but here it is that of its files.
+        // The size of a directory itself is no part of sums, but here it is the size of its files.
         self.builder.add_unlisted(own.size);
         self.builder.leave(DirState::Partial, None)
     }

@@ -224,8 +224,8 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Reads the members of an object after its brace. Calls `member` with each name and the first
-    /// token of its value; the reader's text is that of a string value. A member that `member` does
-    /// not take (it returns false) is skipped.
+    /// token of its value; the reader's text is the text of a string value. A member that `member`
+    /// does not take (it returns false) is skipped.
     pub(super) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &[u8], JsonToken) -> Result<bool, ImportError>,

@@ -59,7 +59,7 @@ impl Default for DuOutput {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The input does not have its format. The offset is that of the byte after the first
+    /// The input does not have its format. The offset is the place of the byte after the first
     /// impossible one.
     Malformed {
         /// The number of bytes that were read.

@@ -276,8 +276,8 @@ mod tests {
         for at in 0..good.len() - 1 {
             let mut swapped = good;
             swapped.swap(at, at + 1);
-            // Neither of two neighbours is below the other, so their order has to be that of their
-            // numbers.
+            // Neither of two neighbours is below the other, so their order has to be the order of
+            // their numbers.
             assert_eq!(tops(&swapped), None, "{at}");
         }
     }

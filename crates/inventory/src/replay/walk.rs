@@ -147,7 +147,7 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
     }
 
     /// Moves past rows that the visitor does not want, so that the order of the directories does
-    /// not depend on what it wants. The rows are those of the directories `dir_ids`.
+    /// not depend on what it wants. The rows belong to the directories `dir_ids`.
     fn pass(&mut self, dir_ids: &[i64], span: Span) -> Result<()> {
         let mut last = None;
         for dir_id in dir_ids.iter().copied().filter(|dir_id| span.contains(*dir_id)) {

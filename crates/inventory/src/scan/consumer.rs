@@ -190,7 +190,7 @@ impl<'a> ScanConsumer<'a> {
         self.observer.problem(&Problem { operation: "record a time of", path, errno });
     }
 
-    /// Returns the number of the next directory and that of its parent, and counts the directory.
+    /// Returns the numbers of the next directory and of its parent, and counts the directory.
     fn next_number(&mut self) -> (i64, Option<i64>) {
         self.position.counts.entries += 1;
         let id = self.position.next_id;

@@ -2,7 +2,7 @@
 //! so however the scan ends, another run can resume from there.
 //!
 //! The first line is the journal, the second its hash. A resuming run refuses a journal with
-//! another hash, and tables whose hashes differ from those in the journal.
+//! another hash, and tables whose hashes differ from the hashes in the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;

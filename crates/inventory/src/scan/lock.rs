@@ -1,7 +1,7 @@
 //! The lock of an inventory that is being written: the file `lock` in its directory, held until the
 //! process ends. It keeps two scans or merges from writing to one directory.
 //!
-//! The lock is that of flock(2). On NFS, Linux makes it a lock of the server, which all clients
+//! The lock is taken with flock(2). On NFS, Linux makes it a lock of the server, which all clients
 //! see; with the mount options `nolock` and `local_lock=flock` only this machine sees it. On a
 //! filesystem without locks, a warning is reported.
 

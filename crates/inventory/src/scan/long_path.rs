@@ -10,8 +10,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::store::PATH_BYTES_MAX;
 
-/// Opens the directories from which long paths start. The last one stays open, because those of the
-/// directories around it start there, too.
+/// Opens the directories from which long paths start. The last one stays open, because the paths of
+/// the directories around it start there, too.
 #[derive(Debug, Default)]
 pub(super) struct PathOpener {
     base: Option<(Vec<u8>, Arc<OwnedFd>)>,

@@ -71,7 +71,7 @@ pub struct Scan {
     pub in_flight_max: Option<usize>,
     /// Most entries that are examined in a second.
     pub rate: Option<u64>,
-    /// Whether directories on other filesystems than that of their root are left out.
+    /// Whether directories on other filesystems than their root's are left out.
     pub one_file_system: bool,
     /// The entries that are left out.
     pub exclusions: Exclusions,
@@ -191,7 +191,7 @@ pub fn scan(scan: &Scan, out: &Path, observer: &mut dyn Observer) -> Result<Scan
 }
 
 /// Resumes the scan into `out` that was ended before, be it by its deadline or by a loss of power.
-/// The roots, and whether it stays on one filesystem, are those of the earlier run. If there is
+/// The roots, and whether it stays on one filesystem, are taken from the earlier run. If there is
 /// nothing to resume, begins a scan of the roots of `scan`.
 ///
 /// # Errors

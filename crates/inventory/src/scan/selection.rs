@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fathom_walk::{Names, Node, Opened};
 use serde::{Deserialize, Serialize};
 
-/// The criteria by which entries are left out. A journal records those of its scan.
+/// The criteria by which entries are left out. A journal records the criteria of its scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exclusions {
     /// Entries whose names or paths match one of these patterns.

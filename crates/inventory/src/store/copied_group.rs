@@ -55,7 +55,7 @@ pub(crate) struct CopiedGroup {
     pub(crate) group: usize,
     /// The new numbers of the directories, one for each row.
     pub(crate) dir_ids: Vec<i64>,
-    /// The rows of `links` for those of its rows whose inodes have several names.
+    /// The rows of `links` for its rows whose inodes have several names.
     pub(crate) links: Vec<LinkRow>,
 }
 

@@ -1,5 +1,5 @@
 //! The table `dirs`: a row for each directory, with the sums over its entries and over everything
-//! below it. The row is written once everything below is known, so it follows those of the
+//! below it. The row is written once everything below is known, so it follows the rows of the
 //! subdirectories.
 
 use super::chunk::{EntryRow, EntryTotals};

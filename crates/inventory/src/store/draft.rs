@@ -116,7 +116,7 @@ impl Drop for Draft {
     }
 }
 
-/// Checks that the final name is free or that of a regular file, and no file of an inventory. A
+/// Checks that the final name is free or names a regular file, and no file of an inventory. A
 /// device or a pipe would become a regular file.
 fn check(path: &Path) -> io::Result<()> {
     // Web applications have files of that name, too.

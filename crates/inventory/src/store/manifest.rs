@@ -145,7 +145,7 @@ impl ManifestRoot {
     }
 }
 
-/// Returns the bytes of a path: those of `hex`, unless there are none.
+/// Returns the bytes of a path: the bytes in `hex`, unless there are none.
 fn bytes_of(text: &str, hex: Option<&str>) -> Vec<u8> {
     let digits: Option<Vec<_>> = hex.unwrap_or_default().chars().map(|digit| digit.to_digit(16)).collect();
     let bytes = digits.filter(|digits| !digits.is_empty() && digits.len().is_multiple_of(2));

@@ -80,7 +80,7 @@ impl fmt::Display for OptionalColumns {
     }
 }
 
-/// A name that is not that of an optional column.
+/// A name that no optional column has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownColumn(pub String);
 
@@ -196,7 +196,7 @@ impl OptionalValues<'static> {
 }
 
 /// The attributes in which filesystems keep access control lists: POSIX ACLs, NFSv4 ACLs of the NFS
-/// client and of CIFS, and those of the richacl patches.
+/// client and of CIFS, and the names of the richacl patches.
 const ACL_NAMES: [&[u8]; 5] = [
     b"system.posix_acl_access",
     b"system.posix_acl_default",

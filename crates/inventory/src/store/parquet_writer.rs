@@ -114,7 +114,7 @@ impl<C: TableBuffer> ParquetWriter<C> {
     }
 
     /// Copies a row group of a file with the same columns, with other values in the column
-    /// `replaced`, those of `values`.
+    /// `replaced`, the columns of `values`.
     pub(crate) fn copy(
         &mut self,
         copied: &CopiedGroup,

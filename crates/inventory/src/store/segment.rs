@@ -48,7 +48,7 @@ pub(crate) struct RowBatch {
     pub(crate) errors: ErrorsBuffer,
     /// The owners and groups of the directories.
     pub(crate) owners: BTreeSet<(u32, u32)>,
-    /// A row group of entries after those of the chunks.
+    /// A row group of entries after the row groups of the chunks.
     pub(crate) copied: Option<CopiedGroup>,
     /// The number of entries in the chunks.
     pub(crate) rows: usize,
@@ -221,8 +221,8 @@ impl TableWriter<EntriesBuffer> {
 }
 
 impl SegmentWriter {
-    /// Creates a writer that continues after `files`, which are those of `segment` segments, and
-    /// which have these optional columns.
+    /// Creates a writer with these optional columns that continues after `segment` segments, whose
+    /// files are `files`.
     pub(crate) fn new(
         directory: PathBuf,
         files: Vec<ManifestFile>,

@@ -1,5 +1,5 @@
 //! Totals of entries that share a property. Each inode is in one group, so the totals of all groups
-//! add up to that of the inventory.
+//! add up to the sum of the inventory.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

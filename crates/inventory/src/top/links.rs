@@ -145,7 +145,7 @@ impl FirstNames {
 }
 
 /// Computes the surplus of hard links for each directory, in the order of the rows. The row of a
-/// directory follows those of everything below it.
+/// directory follows the rows of everything below it.
 #[derive(Debug)]
 pub(crate) struct LinkSurplus {
     pairs: std::iter::Peekable<std::vec::IntoIter<LinkPair>>,
@@ -168,7 +168,7 @@ impl LinkSurplus {
         self.pairs.len() == 0 && self.open.is_empty()
     }
 
-    /// Returns the surplus that is in no directory: that of names below several roots.
+    /// Returns the surplus that is in no directory, because the names are below several roots.
     pub(crate) fn rest(self) -> UsageSum {
         let mut sum = UsageSum::default();
         self.open.iter().for_each(|(_, between)| sum.add(between));

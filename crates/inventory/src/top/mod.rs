@@ -122,8 +122,8 @@ pub const AGES: [i64; 5] = [1, 7, 30, 365, 1095];
 /// its size.
 pub const SIZES: [i64; 9] = [1, 1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 28, 1 << 30, 1 << 34, 1 << 40];
 
-/// The labels of the age groups: one for each of [`AGES`], then those of older entries and of times
-/// in the future.
+/// The labels of the age groups: one for each of [`AGES`], then the labels of older entries and of
+/// times in the future.
 pub const AGE_LABELS: [&str; AGES.len() + 2] = [
     "under 1 day",
     "under 7 days",
@@ -133,7 +133,7 @@ pub const AGE_LABELS: [&str; AGES.len() + 2] = [
     "older",
     "in the future",
 ];
-/// The labels of the size groups: one for each of [`SIZES`], then that of larger entries.
+/// The labels of the size groups: one for each of [`SIZES`], then one for larger entries.
 pub const SIZE_LABELS: [&str; SIZES.len() + 1] = [
     "empty",
     "under 4 KiB",

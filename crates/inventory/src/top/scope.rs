@@ -1,4 +1,4 @@
-//! The rows of an inventory that a report counts: those of a part of it, and of overlapping
+//! The rows of an inventory that a report counts: the rows of a part of it, and of overlapping
 //! operands each entry once.
 //!
 //! `scan a/b a` records everything below `a/b` in two trees. As in `du a/b a`, it counts in the

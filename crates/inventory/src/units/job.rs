@@ -25,7 +25,7 @@ const FORMAT: u32 = 2;
 pub struct JobOptions {
     /// The roots of the trees: absolute paths, as workers have other working directories.
     pub roots: Vec<CString>,
-    /// Whether directories on other filesystems than that of their root are left out.
+    /// Whether directories on other filesystems than their root's are left out.
     pub one_file_system: bool,
     /// An earlier inventory, from which the entries of unchanged directories are copied.
     pub since: Option<PathBuf>,

@@ -285,7 +285,7 @@ fn a_driver_that_died_before_it_removed_the_units_has_finished() {
     drop(job);
     let error = Job::resume(&JobOptions::default(), &out).unwrap_err().to_string();
     assert!(error.ends_with("the scan came to its end"), "{error}");
-    // The .part of another scan is not that of the inventory.
+    // The .part of another scan does not belong to the inventory.
     fs::rename(&out, setting.top.path().join("other.inv")).unwrap();
     copy(&kept, &part);
     assert!(!Job::resume(&JobOptions::default(), &out).unwrap().is_finished());
@@ -398,8 +398,8 @@ fn begin_beside_scan(top: &Path) -> Job {
     Job::begin(&JobOptions { roots, ..JobOptions::default() }, &top.join("units.inv")).unwrap()
 }
 
-/// Finishes the scan by units, whose rows must be those of the other one. Returns the footer of its
-/// `entries`.
+/// Finishes the scan by units, whose rows must equal the rows of the other scan. Returns the footer
+/// of its `entries`.
 fn finish_as_scan(job: &Job, top: &Path) -> ParquetMetaData {
     finish(job);
     for table in Table::ALL {

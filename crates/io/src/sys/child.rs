@@ -16,8 +16,8 @@ use crate::Errno;
 pub struct ChildUsage {
     /// CPU time and context switches.
     pub usage: Usage,
-    /// Peak resident memory of the largest of these processes, in bytes. Linux counts that of the
-    /// process which started the child as well.
+    /// Peak resident memory of the largest of these processes, in bytes. Linux counts the memory of
+    /// the process which started the child as well.
     pub peak_memory_bytes: u64,
     /// Page faults without I/O.
     pub minor_faults: u64,

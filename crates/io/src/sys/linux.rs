@@ -184,8 +184,8 @@ pub fn read_some_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<boo
 fn getdents64(fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
     buffer.clear();
     let spare = buffer.spare_capacity_mut();
-    // SAFETY: the pointer and length are those of one exclusively borrowed slice, and the call
-    // keeps neither.
+    // SAFETY: the pointer and length come from one exclusively borrowed slice, and the call keeps
+    // neither.
     let len = unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), spare.as_mut_ptr(), spare.len()) };
     let len = usize::try_from(len)
         .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))?;
@@ -281,8 +281,8 @@ const FIELD_MASKS: [(Fields, StatxFlags); 5] = [
     (Fields::BIRTH, StatxFlags::BTIME),
 ];
 
-/// Returns those of `fields` that a statx call reported: `known` is `stx_mask` within the mask of
-/// the call.
+/// Returns the fields among `fields` that a statx call reported: `known` is `stx_mask` within the
+/// mask of the call.
 fn reported(fields: Fields, known: StatxFlags) -> Fields {
     // Nearly every call gets all fields that it asked for.
     if known == mask(fields) {
@@ -363,7 +363,7 @@ pub(crate) fn meta(statx: &Statx, fields: Fields) -> Meta {
     }
 }
 
-/// Returns the attributes of the file, without those of its mount. The kernel reports DAX for any
+/// Returns the attributes of the file, without its mount's. The kernel reports DAX for any
 /// filesystem, so a mask with DAX alone means that the filesystem reports no attributes.
 fn attributes(statx: &Statx) -> Option<Attributes> {
     const KNOWN: [(StatxAttributes, Attributes); 7] = [

@@ -187,7 +187,8 @@ impl Write for StackMessage {
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller upholds the contract of this function, which is that of `System`.
+        // SAFETY: the caller upholds the contract of this function, which is the contract of
+        // `System`.
         Self::allocate_or_retry(|| unsafe { System.alloc(layout) })
     }
 

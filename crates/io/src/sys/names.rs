@@ -11,7 +11,7 @@ use crate::{Errno, FileType};
 pub struct Name<'a> {
     /// Name of the entry.
     pub name: &'a CStr,
-    /// Inode number in the dirent. For a mount point, that of the directory underneath.
+    /// Inode number in the dirent. For a mount point, the number of the directory underneath.
     pub ino: u64,
     /// File type in the dirent.
     pub file_type: FileType,

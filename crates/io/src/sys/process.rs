@@ -25,8 +25,8 @@ pub struct Usage {
     pub preemptions: u64,
 }
 
-/// Returns the resources that this process has used so far (getrusage(2)). They include those of
-/// kernel threads that serve its rings.
+/// Returns the resources that this process has used so far (getrusage(2)). They include the
+/// resources of kernel threads that serve its rings.
 ///
 /// ```
 /// let before = fathom_io::sys::usage();

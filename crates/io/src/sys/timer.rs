@@ -1,4 +1,4 @@
-//! A timer with the resolution of the kernel (timerfd_create(2)). Those of tokio have a resolution
+//! A timer with the resolution of the kernel (timerfd_create(2)). Timers of tokio have a resolution
 //! of one millisecond, in which a fast server answers a hundred requests.
 
 use std::io;

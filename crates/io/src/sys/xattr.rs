@@ -174,7 +174,7 @@ mod linux {
 
     fn project_of(file: BorrowedFd<'_>) -> Result<u32, Errno> {
         // SAFETY: the request reads a `struct fsxattr`, which has the size of `FsXattr`; the number
-        // computed from that size is that of `FS_IOC_FSGETXATTR`.
+        // computed from that size equals `FS_IOC_FSGETXATTR`.
         let attr = unsafe {
             let getter = Getter::<{ opcode::read::<FsXattr>(b'X', 31) }, FsXattr>::new();
             ioctl(file, getter)?

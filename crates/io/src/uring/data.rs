@@ -248,7 +248,7 @@ impl Data for Ring {
         self.files.remove(file);
     }
 
-    /// Allocates buffers. If the ring registers buffers, registers those of the first call.
+    /// Allocates buffers. If the ring registers buffers, registers the buffers of the first call.
     fn buffers(&mut self, count: usize, bytes: usize) -> Result<Vec<Buffer>, Errno> {
         let mut buffers: Vec<Buffer> = (0..count).map(|_| Buffer::new(bytes)).collect();
         if !self.options.registered || self.has_buffers || bytes == 0 {

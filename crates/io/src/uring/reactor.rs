@@ -115,7 +115,7 @@ impl MetadataCall {
         let name = self.name.as_ptr().cast();
         // SAFETY: `name` ends in a NUL and the buffer has the size of a `statx`; both belong to
         // this call, whose operation in the kernel has ended. Descriptors are numbers that the
-        // kernel checks; that of a `Close` belongs to this call.
+        // kernel checks; the descriptor of a `Close` belongs to this call.
         let result = unsafe {
             match self.request {
                 MetadataRequest::Open { at, flags } => libc::openat(at, name, flags.bits().cast_signed()),

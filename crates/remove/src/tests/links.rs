@@ -31,7 +31,7 @@ fn random_tree(base: &Path, random: &mut Random) -> Vec<PathBuf> {
     dirs
 }
 
-/// Returns the allocated bytes below `tops`, and those of inodes with all links below them.
+/// Returns the allocated bytes below `tops`, and the bytes of inodes with all links below them.
 fn expected(tops: &[PathBuf]) -> (u64, u64) {
     let mut inodes: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new();
     let mut left = tops.to_vec();

@@ -144,7 +144,8 @@ pub(crate) async fn answer(
         answer.fields.entry(header::CACHE_CONTROL).or_insert(no_store);
     }
     if request.method == Method::HEAD {
-        // The `Content-Length` of a 304 would have to be that of the 200 (RFC 9110, section 8.6).
+        // The `Content-Length` of a 304 would have to equal the length of the 200 (RFC 9110,
+        // section 8.6).
         if answer.status != StatusCode::NOT_MODIFIED && !answer.has_unknown_length {
             answer.fields.insert(header::CONTENT_LENGTH, answer.content.len().into());
         }

@@ -2,7 +2,7 @@
 //! wrong passwords an address has in a minute. A check is slow on purpose, so that anybody could
 //! keep all processors busy with guesses.
 //!
-//! Does not own: the queue of the checks, which is that of the thread pool, and the responses to
+//! Does not own: the queue of the checks, which belongs to the thread pool, and the responses to
 //! refused clients.
 
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ pub(crate) struct PasswordChecks(Arc<CheckState>);
 
 #[derive(Debug)]
 struct CheckState {
-    /// Those of checks that wait or run.
+    /// The places of checks that wait or run.
     places: Places,
     wrong: RateLimiter,
 }

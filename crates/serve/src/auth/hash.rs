@@ -65,7 +65,7 @@ impl StoredHash {
         &self.text
     }
 
-    /// Returns whether the hash is that of `password`. The time does not depend on the password.
+    /// Returns whether `password` has this hash. The time does not depend on the password.
     pub(super) fn verify(&self, password: &[u8]) -> bool {
         match &self.scheme {
             HashScheme::Argon2 { algorithm, version, params, salt, output } => {

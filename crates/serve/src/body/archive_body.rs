@@ -48,11 +48,10 @@ pub(crate) struct ArchiveBody {
 }
 
 impl ArchiveBody {
-    /// Returns the body of the archive in `slot`, with its first piece. `path` is that of the
+    /// Returns the body of the archive in `slot`, with its first piece. `path` leads to the
     /// directory, for messages.
     ///
-    /// # Errors
-    /// Those of the archive.
+    /// # Errors The errors of the archive.
     pub(crate) async fn begin(
         pool: ArchivePool,
         slot: ArchiveSlot<Box<Archive>>,

@@ -48,8 +48,7 @@ macro_rules! mount {
         }
 
         impl MountConfig {
-            /// Returns the settings of the mount as those of a site, with the missing ones from
-            /// `site`.
+            /// Returns the mount as a site, with the missing settings from `site`.
             fn inherit(&self, site: &SiteConfig) -> SiteConfig {
                 SiteConfig {
                     names: site.names.clone(),
@@ -106,8 +105,8 @@ impl MountConfig {
         self.at().strip_prefix(other.at()).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Returns the settings of the mount as those of a site. The mount's own paths and globs get
-    /// its path as a prefix, so that all are relative to the site.
+    /// Returns the mount as a site. The mount's own paths and globs get its path as a prefix, so
+    /// that all are relative to the site.
     #[must_use]
     pub fn as_site(&self, site: &SiteConfig) -> SiteConfig {
         let mut own = self.inherit(site);
@@ -149,8 +148,7 @@ impl MountConfig {
 }
 
 impl SiteConfig {
-    /// Returns the settings of each mount as those of a site, with their keys. `key` is the key of
-    /// this site.
+    /// Returns each mount as a site, with its key. `key` is the key of this site.
     pub fn mounted(&self, key: &str) -> impl Iterator<Item = (String, Self)> {
         let mounts = self.mounts.iter().enumerate();
         mounts.map(move |(number, mount)| (format!("{key}.mounts[{number}]"), mount.as_site(self)))

@@ -86,7 +86,7 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     }
     match rustix::net::connect(socket()?, address) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path),
-        // A full backlog (EAGAIN) is that of a running server as well.
+        // A full backlog (EAGAIN) also means that a server runs.
         Ok(()) | Err(Errno::AGAIN) => Err(Errno::ADDRINUSE.into()),
         Err(errno) => Err(errno.into()),
     }

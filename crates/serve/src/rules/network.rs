@@ -18,7 +18,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Network {
-    /// The addresses whose first `len` bits are those of `base`.
+    /// The addresses with the same first `len` bits as `base`.
     Ip {
         /// The first address, in canonical form (an IPv4-mapped address of IPv6 is one of IPv4).
         base: IpAddr,

@@ -154,8 +154,8 @@ impl Redirects {
     }
 
     /// Returns the status and the `Location` for `path`, which is decoded and begins with `/`, by
-    /// the first rule that matches. The request's `query` is passed on unchanged, after that of the
-    /// target if it has one.
+    /// the first rule that matches. The request's `query` is passed on unchanged, after the query
+    /// of the target if it has one.
     #[must_use]
     pub fn find(&self, path: &[u8], query: Option<&str>) -> Option<(StatusCode, HeaderValue)> {
         self.0.iter().find_map(|redirect| {

@@ -1,5 +1,4 @@
-//! The state that requests use: that of the server, which all workers share, and that of each
-//! worker.
+//! The state that requests use: the server's, which all workers share, and each worker's own.
 //!
 //! Owns: the state, and the lookup of files and roots through it. Does not own: tasks, connections
 //! and threads, which change it ([`crate::worker`], [`crate::server`]).

@@ -128,7 +128,7 @@ pub(super) async fn serve(
 ) {
     loop {
         // The box ends with this block. It lies between hyper's buffers: parked connections would
-        // keep the pages of those in use.
+        // keep the pages of the buffers in use.
         let (ended, unread) = {
             let service = service!(worker, peer, state);
             let mut connection = Box::new(http1(&worker).serve_connection(TokioIo::new(transport), service));

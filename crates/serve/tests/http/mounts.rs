@@ -209,7 +209,7 @@ fn settings_are_inherited_unless_a_mount_has_its_own() {
     assert_eq!(fields("/docs/a.txt"), (200, some("site"), some("no-store"), some("*")));
     assert_eq!(fields("/own/a.txt"), (200, some("own"), None, None));
     assert_eq!(fields("/a.txt"), (200, None, some("no-store"), some("*")));
-    // Globs of the site match paths of the site, those of a mount paths of the mount.
+    // Globs of the site match paths of the site, globs of a mount paths of the mount.
     assert_eq!(served.get("/docs/list/z").status, 404);
     served.get("/own/list/z").is(200, b"z");
     served.get("/docs/private/key").is(200, b"key");

@@ -2,8 +2,8 @@
 //! leaves to private use, except controls and the line and paragraph separators.
 //!
 //! Assignment comes from the standard library's tables, so it follows the Unicode version of the
-//! compiler, where GNU du follows that of the C library. The two differ for characters added
-//! between the versions.
+//! compiler, where GNU du follows the C library's. The two differ for characters added between the
+//! versions.
 
 /// Returns whether a UTF-8 locale prints `c`.
 pub(crate) fn is_printable(c: char) -> bool {

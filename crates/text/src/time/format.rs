@@ -1,5 +1,5 @@
 //! The formats of date(1): `%` directives. A format is parsed once and then applied to any number
-//! of times. Names and layouts (`%c`, `%x`, `%r`) are those of the C locale.
+//! of times. Names and layouts (`%c`, `%x`, `%r`) follow the C locale.
 //!
 //! jiff's strtime (0.2) cannot replace this module. Of 56 conversions with 7 flags and 4 widths, it
 //! prints half as date(1) does. It refuses the flag `+` and the modifiers `E` and `O`, does not pad

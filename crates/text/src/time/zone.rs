@@ -97,8 +97,8 @@ impl Zone {
     }
 
     /// Parses a POSIX rule: `CET-1`, `CET-1CEST,M3.5.0,M10.5.0/3`. A rule with a second name but no
-    /// transitions gets those of the USA, whatever a `posixrules` file says. A rule with malformed
-    /// transitions keeps the first name.
+    /// transitions gets the dates of the USA, whatever a `posixrules` file says. A rule with
+    /// malformed transitions keeps the first name.
     fn from_rule(text: &[u8]) -> Zone {
         let fixed =
             |offset_sec, name: &str| Zone(ZoneRules::Fixed { offset_sec, name: Cow::Owned(name.to_owned()) });

@@ -29,8 +29,7 @@ pub struct Item<T = ()> {
     pub path: EntryPath,
     /// Its type, from the metadata if it was read, otherwise from the directory.
     pub file_type: FileType,
-    /// Its inode number. Without metadata, that of a mount point is the number of the covered
-    /// directory.
+    /// Its inode number. Without metadata, a mount point has the number of the covered directory.
     pub ino: u64,
     /// Its metadata, if it was read.
     pub meta: Option<Meta>,

@@ -63,8 +63,8 @@ impl PolicyEntry<'_> {
         self.file_type
     }
 
-    /// Returns its inode number, all 64 bits. Without metadata, that of a mount point is the number
-    /// of the covered directory.
+    /// Returns its inode number, all 64 bits. Without metadata, a mount point has the number of the
+    /// covered directory.
     #[must_use]
     pub fn ino(&self) -> u64 {
         self.ino

@@ -37,7 +37,8 @@ pub(super) struct Limits {
 struct Pending<T>(Mutex<Kept<T>>);
 
 struct Kept<T> {
-    /// The token of the directory if it is watched, otherwise that of the nearest watched ancestor.
+    /// The token of the directory if it is watched, otherwise the token of the nearest watched
+    /// ancestor.
     token: Token,
     is_watched: bool,
     /// The message about the directory itself, if it is sent after the contents.

@@ -77,7 +77,7 @@ fn rates(random: &mut Random) -> Rates {
 }
 
 /// Returns options that depend on the seed: whether links are followed, and whether the metadata of
-/// directories is read with that of the other entries.
+/// directories is read with the metadata of the other entries.
 fn options_for(way: Way, seed: u64) -> Options {
     let links = if seed.is_multiple_of(3) { Follow::Yes } else { Follow::No };
     way.options().follow_links(links).stat_dirs(seed.is_multiple_of(2))

@@ -21,7 +21,7 @@ use rustix::fs::{RenameFlags, renameat_with};
 const LEVELS: usize = 40;
 /// Maximum time to wait until a walk meets a swap.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Length of the files outside the tree; those in the tree have another one.
+/// Length of the files outside the tree. Files in the tree have another length.
 const SECRET_BYTES: usize = 4_242;
 
 const NAMES: [&str; 3] = ["a", "m", "z"];

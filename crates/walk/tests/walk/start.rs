@@ -64,7 +64,8 @@ impl fathom_walk::Consumer<()> for IgnoringConsumer {
     fn leave(&mut self, _node: &Arc<Node>) {}
 }
 
-/// Returns the number of directories that the calling thread read, and that of all directories.
+/// Returns the number of directories that the calling thread read, and the number of all
+/// directories.
 fn read_here(way: Way, roots: &[PathBuf]) -> [usize; 2] {
     let threads = ThreadVisitor::default();
     let mut consume = IgnoringConsumer { roots: roots.to_vec() };

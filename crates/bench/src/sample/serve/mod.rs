@@ -30,7 +30,7 @@ pub(crate) const CONNECTIONS: usize = 64;
 const CHUNK_BYTES: usize = 16 * PAGE_BYTES;
 
 /// Requests `size / block` files of `block` bytes, each once, from `program serve`. CPU time,
-/// context switches and memory are those of the server, from its start to its end.
+/// context switches and memory are measured of the server, from its start to its end.
 pub(super) fn serve(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleError> {
     let failed = |error| SampleError::io("measure a server for", &spec.path, error);
     let processors = Processors::of_this_thread();

@@ -67,8 +67,8 @@ impl BenchParser {
         })
     }
 
-    /// Returns the names of the commands: those of `--name`, or the commands themselves, with a
-    /// number if they occur again.
+    /// Returns the names of the commands: from `--name`, or the commands themselves, with a number
+    /// if they occur again.
     fn command_names(&self, commands: &[&[OsString]]) -> Result<Vec<String>, Vec<u8>> {
         let mut names: Vec<String> = if self.names.is_empty() {
             commands.iter().map(|words| name_of(words)).collect()

@@ -78,7 +78,7 @@ impl FigureFormat {
     }
 
     /// Writes the header of a table that begins with these columns, on a terminal. The column of
-    /// times is as wide as that of `totals`. Rows that end in NUL have no header.
+    /// times is as wide as the column of `totals`. Rows that end in NUL have no header.
     pub(crate) fn write_header(&self, totals: &Totals, columns: &[&str], screen: &Screen, out: &mut Vec<u8>) {
         let value = match self.measure {
             Measure::Usage => "usage",

@@ -217,7 +217,7 @@ fn indent(branches: &[&'static str], cells: usize, charset: Charset) -> String {
     }
 }
 
-/// Computes the branches of each row from those of the previous row.
+/// Computes the branches of each row from the branches of the previous row.
 #[derive(Debug)]
 struct Branches {
     charset: Charset,

@@ -1,5 +1,5 @@
 //! Exit statuses. The commands use these numbers, and fathom(1) describes them; `fathom du` has GNU
-//! du's (0 and 1), and `fathom diff` those of diff(1).
+//! du's (0 and 1), and `fathom diff` has diff(1)'s.
 
 /// Everything that was requested is done.
 pub(crate) const DONE: u8 = 0;

@@ -196,7 +196,7 @@ fn a_pointer_shows_paths_and_opens_directories() {
     assert_eq!(look["inside"].as_array().unwrap().len(), 4);
 }
 
-/// Once, they had the numbers of nodes, which were those of other directories in the next page.
+/// Once, they had the numbers of nodes, which belonged to other directories in the next page.
 #[test]
 fn links_lead_to_the_same_directory_in_a_later_page() {
     let Some(Observed { report, .. }) = observed() else { return };

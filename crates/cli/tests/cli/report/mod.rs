@@ -1,5 +1,5 @@
-//! `fathom report`: the numbers of the page are those of other commands, the page is bounded and
-//! safe for any names, and a browser shows it.
+//! `fathom report`: the numbers of the page equal the numbers of other commands, the page is
+//! bounded and safe for any names, and a browser shows it.
 
 mod browser;
 mod numbers;

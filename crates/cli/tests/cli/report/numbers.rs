@@ -1,4 +1,4 @@
-//! The numbers of the page are those of `fathom top` and `fathom diff`.
+//! The numbers of the page equal the numbers of `fathom top` and `fathom diff`.
 
 use serde_json::Value;
 

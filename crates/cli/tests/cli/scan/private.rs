@@ -13,7 +13,7 @@ fn bits(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().permissions().mode() & 0o7777
 }
 
-/// Returns the permission bits of a directory, and those of its entries.
+/// Returns the permission bits of a directory, and of its entries.
 fn all_bits(directory: &Path) -> (u32, Vec<u32>) {
     let mut files: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| bits(&entry.unwrap().path())).collect();

@@ -329,7 +329,7 @@ fn copy(from: &Path, to: &Path) {
 fn chromium_fetches_a_directory_that_the_page_leaves_out() {
     let Some(python) = selenium_python() else { return };
     let home = ServeDirectory::new();
-    // The large files take the nodes, so the page has neither the names in `small` nor that of it.
+    // The large files take the nodes, so the page has neither `small` nor the names in it.
     for number in 0..20_500 {
         let path = home.at("tree/large").join(format!("file-{number:05}"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();

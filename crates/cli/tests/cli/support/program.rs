@@ -45,7 +45,7 @@ impl Program {
         if matches!(self, Program::Engine(_)) { "fathom" } else { "du" }
     }
 
-    /// The arguments that precede those of du.
+    /// The arguments that precede du's.
     pub(crate) fn leading(self) -> Vec<&'static str> {
         match self {
             Program::Engine(options) => ["du"].iter().chain(options).copied().collect(),

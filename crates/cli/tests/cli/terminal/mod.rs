@@ -257,7 +257,7 @@ fn tables_have_a_header_on_a_terminal_and_none_in_a_pipe() {
     }
 }
 
-/// A pipe gets GNU du's bytes, and from `fathom list` those of find.
+/// A pipe gets GNU du's bytes, and from `fathom list` find's.
 #[test]
 fn a_pipe_gets_the_bytes_as_they_are() {
     if !needs_tool("find") {

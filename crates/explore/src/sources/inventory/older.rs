@@ -81,7 +81,7 @@ impl OlderInventory {
             None => {
                 let found: HashSet<_> = roots.iter().filter_map(|path| self.root(path)).collect();
                 let count = self.manifest().roots.len();
-                // The growth between other roots would be that of what was asked for.
+                // The growth between other roots would only show which roots were asked for.
                 let are_same = found.len() == count && roots.len() == count && self.0.roots.len() == count;
                 are_same.then(|| self.0.browser.total().ok().map(|total| amount_of(&total)))??
             }

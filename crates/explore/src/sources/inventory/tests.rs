@@ -122,8 +122,8 @@ fn sums_are_those_of_the_usage_of_directories() {
     }
 }
 
-/// Asserts that the growth of each directory is that of its rows: of what is new by its size, of
-/// what is gone by the size that it had. Returns the number of rows that are gone.
+/// Asserts that the growth of each directory equals the growth of its rows: of what is new by its
+/// size, of what is gone by the size that it had. Returns the number of rows that are gone.
 fn assert_growth_of_rows(source: &mut dyn Source, tree: &TestTree) -> usize {
     let mut gone = 0;
     for below in tree.dirs() {

@@ -125,7 +125,7 @@ impl LinkedInode {
     }
 }
 
-/// Returns the directories from a root to `dir`. Their order is that of the tree.
+/// Returns the directories from a root to `dir`. They are in the order of the tree.
 fn path(dir: u32, parent: &impl Fn(u32) -> u32) -> Vec<u32> {
     let mut path = Vec::new();
     fill_path(&mut path, dir, parent);

@@ -1,5 +1,5 @@
 //! A live tree: it is walked while it is explored. Memory grows with the number of directories, not
-//! with that of files: the files of a directory are read when it is listed.
+//! with the number of files: the files of a directory are read when it is listed.
 //!
 //! Owns: the walks, the sums of directories. Does not own: the order of rows, deletion.
 
@@ -41,7 +41,7 @@ const REPAIRED_ENTRIES_MAX: u64 = 100_000;
 /// The number of rows that are completed under one lock.
 const ROWS_PER_LOCK: usize = 4096;
 
-/// A function that drops the names which are left out from those of a directory, of which it gets
+/// A function that drops the names which are left out of the names in a directory, of which it gets
 /// the path as shown.
 pub type DropNames = dyn Fn(&[u8], &mut Names) + Send + Sync;
 
@@ -66,7 +66,7 @@ pub struct LiveOptions {
     pub hints: ConcurrencyHints,
     /// Whether a root that is a symbolic link is followed.
     pub follow_roots: Follow,
-    /// Whether directories on other filesystems than that of their root are skipped.
+    /// Whether directories on other filesystems than their root's are skipped.
     pub one_file_system: bool,
     /// The names that are left out, with everything below them, if there are any.
     pub names: Option<NameFilter>,
@@ -94,9 +94,9 @@ impl Default for LiveOptions {
     }
 }
 
-/// A tree, or several, that are walked while they are explored. The sums are those of `fathom du`:
-/// allocated blocks, directories included, and as the apparent size the lengths of regular files
-/// and symbolic links.
+/// A tree, or several, that are walked while they are explored. The sums equal the sums of `fathom
+/// du`: allocated blocks, directories included, and as the apparent size the lengths of regular
+/// files and symbolic links.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
@@ -403,7 +403,7 @@ impl Source for LiveSource {
         list::list((root, &place.below), self.options.follow_roots, &select, cancelled, &mut with)?;
         self.complete(place, &mut rows);
         if let Some(older) = &mut self.older {
-            // A pattern that leaves names out may be another one than that of the older inventory.
+            // A pattern that leaves names out may differ from the pattern of the older inventory.
             let are_all = self.options.names.is_none();
             older.set_growth((root.to_bytes(), &place.below), &mut rows, are_all, cancelled)?;
         }

@@ -541,7 +541,7 @@ fn no_link_that_replaced_a_directory_is_followed() {
     fs::create_dir_all(tree.root().join("way/in")).unwrap();
     assert!(source.rescan(&at(b"way")).is_ok(), "it is a directory again");
     source.wait();
-    // A survey below the link: its answer is that of the walk, or an error.
+    // A survey below the link: its answer equals the walk's, or is an error.
     fs::remove_dir_all(tree.root().join("way")).unwrap();
     std::os::unix::fs::symlink(tree.beside("outside"), tree.root().join("way")).unwrap();
     let cancelled = &NOT_CANCELLED;

@@ -1,6 +1,6 @@
 //! The directories of a live tree, with the sums of everything below each: about a hundred bytes
 //! and the name of each directory, nothing of a file. The sums of all directories above change with
-//! each batch of entries, so they are those of what has been read at any time.
+//! each batch of entries, so at any time they cover all that has been read.
 //!
 //! A directory that is removed, or replaced by a rescan, is *retired*: batches for it are ignored.
 //! Its index is used again once no walk is left that may refer to it.

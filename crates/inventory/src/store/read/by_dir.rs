@@ -34,7 +34,7 @@ struct RowRun {
 /// An index of the rows of `entries` by directory.
 pub(crate) struct EntriesByDir {
     files: Vec<(PathBuf, ManifestFile)>,
-    /// Sorted by directory; those of one directory in the order of the rows.
+    /// Sorted by directory; the runs of one directory are in the order of the rows.
     runs: Vec<RowRun>,
     open: Option<(u32, TableFile)>,
     /// The decoded row groups, the most recently used one first.

@@ -33,7 +33,7 @@ pub(crate) struct DirColumns {
 /// modification and the latest change, where the set has them.
 type SumColumns = ([NumberColumn; 5], Vec<NumberColumn>);
 
-/// A row of `dirs` that was read. The fields are those of [`crate::store::DirRow`].
+/// A row of `dirs` that was read. The fields are named as in [`crate::store::DirRow`].
 #[derive(Debug)]
 pub(crate) struct DirRowRead<'a> {
     pub(crate) id: i64,

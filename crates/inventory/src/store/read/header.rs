@@ -56,7 +56,7 @@ fn sizes(input: &mut Cursor<'_>) -> Result<[u64; 3]> {
     }
 }
 
-/// Returns the difference between a field's number and that of the field before. It is never 0, so
+/// Returns the difference between the numbers of a field and of the field before. It is never 0, so
 /// no field occurs twice.
 fn step(head: u8) -> Result<u8> {
     Some(head >> 4).filter(|step| *step > 0).ok_or_else(|| damaged("the fields of a header are not in order"))

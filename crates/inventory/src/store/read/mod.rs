@@ -209,7 +209,7 @@ impl Inventory {
         refused(&self.directory, why.to_owned())
     }
 
-    /// Compares the hashes of all files with those in the manifest.
+    /// Compares the hashes of all files with the hashes in the manifest.
     ///
     /// # Errors
     /// If a file is not as it was written.

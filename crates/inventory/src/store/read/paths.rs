@@ -1,8 +1,8 @@
-//! The paths of directories: those in the table, and longer ones, which are joined from names.
+//! The paths of directories: the paths in the table, and longer paths, which are joined from names.
 //!
 //! The table `dirs` has no path longer than the kernel accepts. When the first longer one is
 //! needed, the names of all such directories and of their ancestors are read. Memory grows with
-//! their number, not with that of other directories.
+//! their number, not with the number of other directories.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use super::{KINDS_MAX, OutlineNode};
 use crate::top::AGES;
 
-/// The number of age groups, with that of times in the future.
+/// The number of age groups, with the group of times in the future.
 const AGE_GROUPS: usize = AGES.len() + 2;
 /// The most pairs of a node and an owner that are counted.
 const OWNERS_MAX: usize = 1 << 20;
@@ -16,8 +16,8 @@ const OWNERS_MAX: usize = 1 << 20;
 pub struct EntryMix {
     /// The kind of its extension.
     pub kind: Option<u8>,
-    /// The age group, an index into [`AGES`]; the index after the last one is that of older
-    /// entries, and the next one that of times in the future.
+    /// The age group, an index into [`AGES`]; the index after the last one stands for older
+    /// entries, and the next one for times in the future.
     pub age: Option<usize>,
     /// The owner.
     pub uid: Option<u32>,

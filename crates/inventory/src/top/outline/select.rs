@@ -91,8 +91,8 @@ impl NodeSelection {
         self.nearest((*self.parents.get(usize::try_from(dir_id).ok()?)?).into())
     }
 
-    /// Checks that each node comes after its parent: the sum of a directory includes those of all
-    /// directories below it.
+    /// Checks that each node comes after its parent: the sum of a directory includes the sums of
+    /// all directories below it.
     fn check(&self) -> Option<()> {
         let is_after = |(at, node): (usize, &SelectedNode)| {
             let parent = match node.key {
@@ -144,7 +144,7 @@ fn read_files(
     })
 }
 
-/// Returns for each directory its node, or else that of the nearest directory above it.
+/// Returns for each directory its node, or else the node of the nearest directory above it.
 fn nearest(nodes: &[SelectedNode], parents: &[u32]) -> Vec<u32> {
     let mut nearest = vec![NONE; parents.len()];
     for (at, node) in (0..).zip(nodes) {

@@ -69,7 +69,7 @@ impl Stitcher<'_> {
         self.unit_rows(&mut tables, run)
     }
 
-    /// Adds rows to those of `run`, which are written first if these do not follow them.
+    /// Adds rows to the rows of `run`, which are written first if the new rows do not follow them.
     fn next_rows(
         &mut self,
         tables: &mut Tables<EntriesGroup>,

@@ -14,7 +14,7 @@ use crate::units::record::{LeftPlace, UnitEnd, UnitRecord};
 
 use std::collections::HashMap;
 
-/// Identifies a root: the index of its unit, and that of the root in the unit.
+/// Identifies a root: the index of its unit, and the index of the root in the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RootIndex {
     pub(super) unit: usize,
@@ -114,7 +114,7 @@ impl Devices {
 }
 
 impl Plan {
-    /// Reads the records, from that of the operands on.
+    /// Reads the records, from the record of the operands on.
     pub(super) fn read(part: &Path, operands: usize) -> Result<Self, Error> {
         let mut plan = Self::default();
         let records = UnitRecord::read_all(part)?;

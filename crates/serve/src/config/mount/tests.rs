@@ -4,7 +4,7 @@ use super::*;
 use crate::Config;
 use crate::config::CacheControlRule;
 
-/// Returns the settings of the first mount of `text`, as those of a site.
+/// Returns the first mount of `text` as a site.
 fn mount(text: &str) -> SiteConfig {
     let site = Config::from_toml(text).unwrap().site;
     site.mounted("site").next().unwrap().1

@@ -12,8 +12,8 @@ use fathom_walk::{FileType, Node};
 use crate::support::Watchdog;
 use crate::support::tree::{Chain, Tree, bushy, fill, mixed};
 
-/// Sends every entry to the channel of its inode number, and watches every directory or those of an
-/// even depth.
+/// Sends every entry to the channel of its inode number, and watches every directory or the
+/// directories of an even depth.
 struct Watched {
     everywhere: bool,
 }

@@ -79,8 +79,8 @@ impl EventRecorder {
 }
 
 impl EventLog {
-    /// Returns the key of a node whose parent, if any, was entered. No path is built: those of a
-    /// deep chain would take most of the time of a test.
+    /// Returns the key of a node whose parent, if any, was entered. No path is built: the paths of
+    /// a deep chain would take most of the time of a test.
     fn key(&mut self, node: &Node) -> Key {
         let address = |node: &Node| std::ptr::from_ref(node).addr();
         let key = match node.parent() {

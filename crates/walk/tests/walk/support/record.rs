@@ -251,7 +251,7 @@ impl Consumer<RecordedItem> for Recorder<'_> {
                 assert_eq!(place.as_ref(), self.inside.last());
                 self.lines.push(line);
             }
-            // The last line is that of the directory.
+            // The last line is about the directory.
             Operation::Open => self.lines.last_mut().unwrap().push_str(&line),
             Operation::Descend => assert!(self.lines.last().unwrap().ends_with(": loop")),
             Operation::Read | Operation::Reopen => {

@@ -47,8 +47,8 @@ impl TwoDevices {
         Self { rounds: Some(Arc::default()), ..self }
     }
 
-    /// Begins the next round. Returns whether a call of the second round has begun: those of the
-    /// first, to which the root belongs, are over then, but for one of each other worker.
+    /// Begins the next round. Returns whether a call of the second round has begun: the calls of
+    /// the first round, to which the root belongs, are over then, but for one of each other worker.
     pub(crate) fn next_round(&self) -> bool {
         if let Some(rounds) = &self.rounds {
             rounds.fetch_add(1, Ordering::Relaxed);

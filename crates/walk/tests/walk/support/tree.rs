@@ -28,7 +28,7 @@ impl Tree {
     }
 
     /// Creates the tree in memory if there is room for many files: creating them takes less time,
-    /// and the measured time is that of the walk alone.
+    /// and only the walk is measured.
     pub(crate) fn in_memory() -> Self {
         const FILES: u64 = 1_000_000;
         const BYTES: u64 = 1 << 30;
@@ -90,7 +90,7 @@ pub(crate) fn fill(dir: &Path, count: usize) {
     }
 }
 
-/// Creates the directory `wide`: the first names that are read are those of files, and the others
+/// Creates the directory `wide`: the first names that are read belong to files, and the others
 /// include directories with `levels` levels.
 pub(crate) fn late_directories(tree: &Tree, levels: usize) {
     const FIRST: usize = 17_000;

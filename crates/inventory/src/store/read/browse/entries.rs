@@ -14,7 +14,7 @@ use crate::store::read::{Error, Table};
 #[derive(Debug, Default)]
 pub(super) struct EntryGroups {
     /// Each with the least and the greatest number of a directory in it. Rows are in the order of
-    /// the walk, in which files of a directory may follow those of its subdirectories.
+    /// the walk, in which files of a directory may follow files of its subdirectories.
     known: Vec<(GroupPlace, i64, i64)>,
     /// Those that have not been read yet, the first one last; `None` before the first is read.
     unknown: Option<Vec<GroupPlace>>,

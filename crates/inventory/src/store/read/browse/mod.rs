@@ -4,9 +4,9 @@
 //! well. The first list of entries reads one column of all entries, to find their row groups.
 //!
 //! The rows of `dirs` are in the order in which the walk left the directories, so the rows of a
-//! subtree are consecutive, and that of its top is the last. Directories are numbered in the order
-//! in which the walk entered them, without gaps. So the subdirectories are found from the last one
-//! backwards: the span of numbers of each says how many rows its subtree has.
+//! subtree are consecutive, and the row of its top is the last. Directories are numbered in the
+//! order in which the walk entered them, without gaps. So the subdirectories are found from the
+//! last one backwards: the span of numbers of each says how many rows its subtree has.
 
 mod entries;
 mod sums;
@@ -421,8 +421,8 @@ impl BrowseColumns {
 }
 
 /// Returns the place of a directory with this span of numbers, after checking that its row and the
-/// end of the span are those in `at`, and that its subtree has only rows from `low` on, and numbers
-/// above that in `low`.
+/// end of the span equal `at`, and that its subtree has only rows from the row in `low` on, and
+/// numbers above the number in `low`.
 fn key((first, post): (i64, i64), at: (u64, i64), low: (u64, i64)) -> Result<BrowseKey> {
     let (row, last) = at;
     let below = post.checked_sub(first).and_then(|below| u64::try_from(below).ok());

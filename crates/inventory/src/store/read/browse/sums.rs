@@ -13,7 +13,7 @@ use crate::top::links::{HardLinks, LinkSurplus};
 use crate::top::span::Span;
 
 /// The corrections of the sums in an inventory. Memory grows with the number of directories that
-/// have any, not with that of all directories.
+/// have any, not with the number of all directories.
 #[derive(Debug, Default)]
 pub(super) struct SumCorrections {
     /// Numbers of directories that were skipped, each with the sum of it and of all before it.
