@@ -123,7 +123,7 @@ impl<'r, R: Report> Accumulator<'r, R> {
         self.count(totals);
         if !name.is_empty() {
             let len = self.push_name(name);
-            self.print(self.stack.len(), (totals, totals), meta, false);
+            self.print(self.stack.len(), totals, totals, meta, false);
             self.path.truncate(len);
         }
     }
@@ -132,7 +132,7 @@ impl<'r, R: Report> Accumulator<'r, R> {
     pub(crate) fn count_operand(&mut self, totals: &Totals, id: Option<(u64, u64)>, meta: &Meta) {
         if self.insert_id(id) {
             self.count(totals);
-            self.print(0, (totals, totals), Some(meta), false);
+            self.print(0, totals, totals, Some(meta), false);
         }
     }
 
@@ -163,7 +163,7 @@ impl<'r, R: Report> Accumulator<'r, R> {
         let depth = self.stack.len();
         // GNU du stops treating a directory as one when reading it fails midway.
         if depth == 0 || (!self.options.is_too_deep(depth) && (error.is_none() || self.options.all)) {
-            self.print(depth, (&totals, &frame.own), Some(&frame.meta), true);
+            self.print(depth, &totals, &frame.own, Some(&frame.meta), true);
         }
         self.path.truncate(frame.path_len);
     }
@@ -195,7 +195,7 @@ impl<'r, R: Report> Accumulator<'r, R> {
         }
     }
 
-    fn print(&mut self, depth: usize, (totals, own): (&Totals, &Totals), meta: Option<&Meta>, is_dir: bool) {
+    fn print(&mut self, depth: usize, totals: &Totals, own: &Totals, meta: Option<&Meta>, is_dir: bool) {
         let line = Line { path: &self.path, depth, totals, own, meta, is_dir };
         if self.options.shows(&line) {
             self.report.line(&line);

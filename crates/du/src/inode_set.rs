@@ -12,7 +12,8 @@ pub(crate) struct InodeSet {
 
 impl InodeSet {
     /// Inserts the inode. Returns whether it is new.
-    pub(crate) fn insert(&mut self, (dev, ino): (u64, u64)) -> bool {
+    pub(crate) fn insert(&mut self, id: (u64, u64)) -> bool {
+        let (dev, ino) = id;
         if self.last.as_ref().is_none_or(|(last, _)| *last != dev) {
             let set = self.devices.remove(&dev).unwrap_or_default();
             if let Some((last, set)) = self.last.replace((dev, set)) {

@@ -93,14 +93,14 @@ impl Marks {
         } else {
             self.0.range(key..).take(count).last().map(|(key, _)| key).or(last)
         };
-        found.map(place_at)
+        found.map(|(root, below)| place_at(*root, below))
     }
 
     /// Returns the paths of the first and of the last marked entry.
     #[must_use]
     pub fn ends(&self) -> Option<(Place, Place)> {
         let (first, last) = (self.0.keys().next()?, self.0.keys().next_back()?);
-        Some((place_at(first), place_at(last)))
+        Some((place_at(first.0, &first.1), place_at(last.0, &last.1)))
     }
 
     /// Returns at most `count` marked entries around a path, and the number of those before it.
@@ -149,8 +149,8 @@ fn is_below(root: usize, path: &[u8], mut condition: impl FnMut(&(usize, Vec<u8>
     slashes.into_iter().any(|slash| condition(&(root, path[..slash].to_vec())))
 }
 
-fn place_at((root, below): &(usize, Vec<u8>)) -> Place {
-    Place { root: *root, below: below.clone() }
+fn place_at(root: usize, below: &[u8]) -> Place {
+    Place { root, below: below.to_vec() }
 }
 
 /// Returns the root and the path of an entry.

@@ -78,7 +78,8 @@ fn rotational(device: (u32, u32)) -> Option<bool> {
 
 /// Reads the flag `name` of the disk. A partition has no queue of its own: its disk's queue is in
 /// the directory above.
-fn queue_flag((major, minor): (u32, u32), name: &str) -> Option<bool> {
+fn queue_flag(device: (u32, u32), name: &str) -> Option<bool> {
+    let (major, minor) = device;
     let read = |below: &str| fs::read(format!("/sys/dev/block/{major}:{minor}/{below}queue/{name}")).ok();
     match read("").or_else(|| read("../"))?.first()? {
         b'0' => Some(false),

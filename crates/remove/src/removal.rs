@@ -199,18 +199,20 @@ impl Removal {
     fn entry_failed(
         &self,
         running: &RunningTarget,
-        (node, name): (&Arc<Node>, Option<&CStr>),
+        node: &Arc<Node>,
+        name: Option<&CStr>,
         operation: RemovalOperation,
         cause: RemovalCause,
     ) {
         mark(node, |state| &state.is_kept);
-        self.report(running, (node, name), operation, cause);
+        self.report(running, node, name, operation, cause);
     }
 
     fn report(
         &self,
         running: &RunningTarget,
-        (node, name): (&Arc<Node>, Option<&CStr>),
+        node: &Arc<Node>,
+        name: Option<&CStr>,
         operation: RemovalOperation,
         cause: RemovalCause,
     ) {
@@ -238,7 +240,7 @@ impl Removal {
                 let mut left = state.running.left.lock().unwrap_or_else(PoisonError::into_inner);
                 left.get_or_insert_with(|| path_of(&state.running, node, None));
             }
-            Err(cause) => self.entry_failed(&state.running, (node, None), RemovalOperation::Remove, cause),
+            Err(cause) => self.entry_failed(&state.running, node, None, RemovalOperation::Remove, cause),
         }
     }
 }
@@ -301,8 +303,8 @@ impl Remover {
             // Another process removed it, or it stays.
             Err(Errno::NOENT | EXCEEDED) => None,
             Err(errno) => {
-                let at = (dir, Some(name));
-                removal.entry_failed(&state.running, at, RemovalOperation::Remove, errno.into());
+                let operation = RemovalOperation::Remove;
+                removal.entry_failed(&state.running, dir, Some(name), operation, errno.into());
                 None
             }
         }
@@ -332,7 +334,7 @@ impl Visitor for Remover {
     fn enter(&self, _batch: &mut Self::Local, Enter { node, meta, found }: Enter<'_>) -> Descend {
         let Some(running) = self.running(node) else { return Descend::No };
         if let Err(cause) = self.0.admit(&running, node, meta) {
-            self.0.entry_failed(&running, (node, None), RemovalOperation::Remove, cause);
+            self.0.entry_failed(&running, node, None, RemovalOperation::Remove, cause);
             return Descend::No;
         }
         if found == Found::Readable {
@@ -387,9 +389,9 @@ impl Visitor for Remover {
             self.0.target_failed(&running.target, operation, errno.into());
         } else if self.0.is_dry_run && name.is_none() {
             mark(node, |state| &state.is_unknown);
-            self.0.report(&running, (node, name), RemovalOperation::Walk(operation), errno.into());
+            self.0.report(&running, node, name, RemovalOperation::Walk(operation), errno.into());
         } else if errno != Errno::NOENT {
-            self.0.entry_failed(&running, (node, name), RemovalOperation::Walk(operation), errno.into());
+            self.0.entry_failed(&running, node, name, RemovalOperation::Walk(operation), errno.into());
         }
     }
 

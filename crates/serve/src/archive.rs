@@ -83,7 +83,8 @@ impl Archive {
     /// listed.
     pub(crate) fn new(
         source: ArchiveSource,
-        (path, dir): (&[u8], &OpenFile),
+        path: &[u8],
+        dir: &OpenFile,
         prefix: Vec<u8>,
         format: ArchiveFormat,
         charge: Charge,

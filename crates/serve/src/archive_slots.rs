@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::places::PlaceRefusal;
+use crate::places::{PlaceClient, PlaceRefusal};
 
 /// A client that takes fewer bytes than this in a second for which its archive waits gives its
 /// place to another one if all are taken.
@@ -72,18 +72,17 @@ impl<T> SlotState<T> {
 }
 
 impl<T> ArchiveSlots<T> {
-    /// Returns one of `all` places for an archive of `client`. Clients that `are_many`, perhaps
-    /// behind a proxy, are limited all together only.
+    /// Returns one of `all` places for an archive of `client`.
     pub(crate) fn enter(
         &self,
-        (client, are_many): (u64, bool),
+        client: PlaceClient,
         all: usize,
         now: Instant,
     ) -> Result<ArchiveSlot<T>, PlaceRefusal> {
         let mut slots = self.lock();
-        let own = slots.iter().filter(|slot| slot.client == client).count();
+        let own = slots.iter().filter(|slot| slot.client == client.key).count();
         // One that may have no place takes none from others.
-        if !are_many && (all.div_ceil(CLIENT_PART)..all).contains(&own) {
+        if !client.are_many && (all.div_ceil(CLIENT_PART)..all).contains(&own) {
             return Err(PlaceRefusal::ClientFull);
         }
         while slots.len() >= all {
@@ -97,7 +96,7 @@ impl<T> ArchiveSlots<T> {
             got: Default::default(),
             before: Default::default(),
         };
-        let state = Arc::new(SlotState { client, waiting: Mutex::new(waiting) });
+        let state = Arc::new(SlotState { client: client.key, waiting: Mutex::new(waiting) });
         slots.push(Arc::clone(&state));
         Ok(ArchiveSlot { slots: Self(Arc::clone(&self.0)), state })
     }
@@ -152,37 +151,42 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn one(key: u64) -> PlaceClient {
+        PlaceClient { key, are_many: false }
+    }
+
     fn refusals(slots: &ArchiveSlots<u32>, client: u64, now: Instant) -> Option<PlaceRefusal> {
-        slots.enter((client, false), 4, now).err()
+        slots.enter(one(client), 4, now).err()
     }
 
     #[test]
     fn a_client_has_a_part_and_all_have_all() {
         let (slots, now) = (ArchiveSlots::<u32>::default(), Instant::now());
-        let enter = |client| slots.enter((client, false), 4, now).unwrap();
+        let enter = |client| slots.enter(one(client), 4, now).unwrap();
         let first = [enter(1), enter(1)];
         assert_eq!(refusals(&slots, 1, now), Some(PlaceRefusal::ClientFull));
         let others = [enter(2), enter(3)];
         assert_eq!(refusals(&slots, 4, now), Some(PlaceRefusal::Full));
         drop(first);
-        let many: Vec<_> = (0..2).map(|_| slots.enter((9, true), 4, now).unwrap()).collect();
+        let many: Vec<_> =
+            (0..2).map(|_| slots.enter(PlaceClient { key: 9, are_many: true }, 4, now).unwrap()).collect();
         drop((others, many));
         assert!(slots.lock().is_empty());
-        let one = slots.enter((1, false), 1, now);
-        assert!(one.is_ok(), "one of one");
-        assert_eq!(slots.enter((1, false), 1, now).err(), Some(PlaceRefusal::Full));
+        let only = slots.enter(one(1), 1, now);
+        assert!(only.is_ok(), "one of one");
+        assert_eq!(slots.enter(one(1), 1, now).err(), Some(PlaceRefusal::Full));
     }
 
     #[test]
     fn the_slowest_client_gives_its_place_to_another_if_all_are_taken() {
         let (slots, start) = (ArchiveSlots::<u32>::default(), Instant::now());
-        let held: Vec<_> = (0..4).map(|client| slots.enter((client, false), 4, start).unwrap()).collect();
+        let held: Vec<_> = (0..4).map(|client| slots.enter(one(client), 4, start).unwrap()).collect();
         for (slot, rate) in held.iter().zip([RATE_MIN, 2048, 1024, 4096]) {
             slot.keep(7, (rate * WINDOW.as_secs()) as usize, start);
         }
         assert_eq!(refusals(&slots, 9, start + WINDOW - SECOND), Some(PlaceRefusal::Full));
         let later = start + WINDOW;
-        let new: Vec<_> = (9..12).map(|client| slots.enter((client, false), 4, later).unwrap()).collect();
+        let new: Vec<_> = (9..12).map(|client| slots.enter(one(client), 4, later).unwrap()).collect();
         // The one that is left is fast enough. Those that have lost their place free none.
         assert_eq!(refusals(&slots, 12, later), Some(PlaceRefusal::Full));
         assert_eq!([0, 1, 2, 3].map(|at| held[at].take(later)), [Some(7), None, None, None]);
@@ -193,7 +197,7 @@ mod tests {
     #[test]
     fn a_client_that_may_have_no_further_place_takes_none_from_others() {
         let (slots, start) = (ArchiveSlots::<u32>::default(), Instant::now());
-        let held = [1, 1, 2, 3].map(|client| slots.enter((client, false), 4, start).unwrap());
+        let held = [1, 1, 2, 3].map(|client| slots.enter(one(client), 4, start).unwrap());
         held[2].keep(7, 1, start);
         let later = start + WINDOW;
         assert_eq!(refusals(&slots, 1, later), Some(PlaceRefusal::ClientFull));
@@ -203,7 +207,7 @@ mod tests {
     #[test]
     fn the_time_of_the_server_is_not_that_of_the_client_and_old_bytes_do_not_count() {
         let (slots, mut now) = (ArchiveSlots::<u32>::default(), Instant::now());
-        let slot = slots.enter((1, false), 1, now).unwrap();
+        let slot = slots.enter(one(1), 1, now).unwrap();
         // An hour to make each piece, which its client takes at once.
         for _ in 0..3 {
             slot.keep(7, 1000, now);
@@ -211,14 +215,14 @@ mod tests {
             now += 3600 * SECOND;
         }
         slot.keep(7, 1 << 30, now);
-        assert_eq!(slots.enter((2, false), 1, now).err(), Some(PlaceRefusal::Full));
+        assert_eq!(slots.enter(one(2), 1, now).err(), Some(PlaceRefusal::Full));
         // A gigabyte at once, and then two kilobytes a second.
         for _ in 0..5 {
             assert_eq!(slot.take(now), Some(7));
             slot.keep(7, 40 << 10, now);
             now += WINDOW;
         }
-        assert!(slots.enter((2, false), 1, now).is_ok());
+        assert!(slots.enter(one(2), 1, now).is_ok());
         assert_eq!(slot.take(now), None);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::places::{PlaceRefusal, Places};
+use crate::places::{PlaceClient, PlaceRefusal, Places};
 
 /// The most answers that are generated, or wait for the pool, at a time.
 const GENERATED_MAX: usize = 16;
@@ -31,7 +31,7 @@ impl GeneratedPlaces {
     ///
     /// # Errors
     /// If too many requests wait, in all or of the client.
-    pub(crate) async fn enter(&self, client: (u64, bool)) -> Result<OwnedSemaphorePermit, PlaceRefusal> {
+    pub(crate) async fn enter(&self, client: PlaceClient) -> Result<OwnedSemaphorePermit, PlaceRefusal> {
         let _waiting = self.waiting.enter(client, WAITING_MAX, CLIENT_PART)?;
         Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| PlaceRefusal::Full)
     }

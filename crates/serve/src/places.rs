@@ -12,31 +12,34 @@ pub(crate) enum PlaceRefusal {
     ClientFull,
 }
 
+/// The client that has a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlaceClient {
+    /// The client's key in fair queues.
+    pub(crate) key: u64,
+    /// Whether it may be many clients, perhaps behind a proxy. These are limited all together only.
+    pub(crate) are_many: bool,
+}
+
 /// The places of all workers, as the number that each client has. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places(Arc<Mutex<HashMap<u64, usize>>>);
 
 impl Places {
-    /// Returns one of `all` places, of which a client has at most the `part`-th part. Clients that
-    /// `are_many`, perhaps behind a proxy, are limited all together only.
-    pub(crate) fn enter(
-        &self,
-        (client, are_many): (u64, bool),
-        all: usize,
-        part: usize,
-    ) -> Result<Place, PlaceRefusal> {
+    /// Returns one of `all` places, of which a client has at most the `part`-th part.
+    pub(crate) fn enter(&self, client: PlaceClient, all: usize, part: usize) -> Result<Place, PlaceRefusal> {
         let mut places = self.lock();
         // The map has an entry for each client with a place, so its sum is as short as it is
         // bounded.
         if places.values().sum::<usize>() >= all {
             return Err(PlaceRefusal::Full);
         }
-        let own = places.get(&client).copied().unwrap_or(0);
-        if !are_many && own >= all.div_ceil(part) {
+        let own = places.get(&client.key).copied().unwrap_or(0);
+        if !client.are_many && own >= all.div_ceil(part) {
             return Err(PlaceRefusal::ClientFull);
         }
-        places.insert(client, own + 1);
-        Ok(Place { places: self.clone(), client })
+        places.insert(client.key, own + 1);
+        Ok(Place { places: self.clone(), client: client.key })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
@@ -68,7 +71,7 @@ mod tests {
     #[test]
     fn places_are_limited_for_a_client_and_in_all() {
         let places = Places::default();
-        let enter = |client| places.enter((client, false), 16, 8);
+        let enter = |client| places.enter(PlaceClient { key: client, are_many: false }, 16, 8);
         let first = [enter(1).unwrap(), enter(1).unwrap()];
         assert_eq!(enter(1).unwrap_err(), PlaceRefusal::ClientFull);
         let others: Vec<_> =
@@ -83,7 +86,7 @@ mod tests {
     #[test]
     fn many_clients_behind_one_share_all_places() {
         let places = Places::default();
-        let enter = || places.enter((7, true), 16, 8);
+        let enter = || places.enter(PlaceClient { key: 7, are_many: true }, 16, 8);
         let _held: Vec<_> = (0..16).map(|_| enter().unwrap()).collect();
         assert_eq!(enter().unwrap_err(), PlaceRefusal::Full);
     }

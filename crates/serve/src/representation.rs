@@ -146,7 +146,8 @@ impl FileRepresentations {
         &self,
         site: &SitePlan,
         path: &[u8],
-        (opened, seen): (&OpenFile, SystemTime),
+        opened: &OpenFile,
+        seen: SystemTime,
         variant: Variant,
     ) -> Rc<RepresentationHead> {
         let mut slot = self.heads[variant.coding().map_or(0, |coding| 1 + coding as usize)].borrow_mut();

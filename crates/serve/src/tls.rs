@@ -238,8 +238,7 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, u32)> {
     Ok((bytes, mode))
 }
 
-/// Describes a PEM error. The library's message would repeat bytes of the file, which may be those
-/// of a key.
+/// Describes a PEM error. The library's message would repeat bytes of the file, which may be a key.
 fn pem_words(error: &PemError) -> &'static str {
     match error {
         PemError::MissingSectionEnd { .. } => "its END line is missing",

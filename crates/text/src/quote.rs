@@ -270,9 +270,9 @@ fn chars_or_bytes(name: &[u8], charset: Charset, escaped: Escaped) -> impl Itera
         let rest = name.get(start..).filter(|rest| !rest.is_empty())?;
         let (len, printable) = match charset {
             Charset::Utf8 => first_char(rest).map_or((1, false), |c| {
-                let around = || (&name[..start], &rest[c.len_utf8()..]);
+                let joins = || joins(&name[..start], &rest[c.len_utf8()..]);
                 let is_hidden =
-                    escaped == Escaped::Invisible && is_invisible(c) && !(is_joiner(c) && joins(around()));
+                    escaped == Escaped::Invisible && is_invisible(c) && !(is_joiner(c) && joins());
                 (c.len_utf8(), is_printable(c) && !is_hidden)
             }),
             Charset::Ascii => (1, (b' '..=b'~').contains(&rest[0])),
@@ -284,7 +284,7 @@ fn chars_or_bytes(name: &[u8], charset: Charset, escaped: Escaped) -> impl Itera
 }
 
 /// Returns whether a joiner between two texts is part of a word or an emoji.
-fn joins((before, after): (&[u8], &[u8])) -> bool {
+fn joins(before: &[u8], after: &[u8]) -> bool {
     let is_joined = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_invisible(c));
     // A character is whole in the last bytes if it is in the last chunk of them.
     let last = before[before.len().saturating_sub(4)..].utf8_chunks().last();

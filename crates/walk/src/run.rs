@@ -16,7 +16,7 @@ use crate::schedule::Schedule;
 use crate::summary::{Progress, Summary};
 use crate::threads::Threads;
 use crate::visitor::{Consumer, RootSource, Visitor};
-use crate::worker::Shared;
+use crate::worker::{DrivenVisitor, Shared};
 
 /// Walks the roots of `consumer` in traversal order, on the calling thread and on workers.
 ///
@@ -105,7 +105,7 @@ pub fn run<V: Visitor, C: Consumer<V::Item>>(
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
     let lead = |shared: &Shared<V>, pool: &mut Pool<'_, V>| Order::new(shared, pool, consumer).run();
-    choose(options, (visitor, true), watch, lead)
+    choose(options, DrivenVisitor { visitor, is_ordered: true }, watch, lead)
 }
 
 /// Like [`run`], with the models that `make` returns, one for each worker, on the worker's thread.
@@ -120,7 +120,7 @@ pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
     let lead = |shared: &Shared<V>, pool: &mut Pool<'_, V>| Order::new(shared, pool, consumer).run();
-    walk(options, (visitor, true), watch, make, lead)
+    walk(options, DrivenVisitor { visitor, is_ordered: true }, watch, make, lead)
 }
 
 /// Walks `roots` in no order: the workers call `visitor` when something happens.
@@ -187,7 +187,8 @@ pub fn run_unordered<V: Visitor<Item = Infallible>>(
     roots: &mut dyn RootSource,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    choose(options, (visitor, false), watch, |shared, pool| lead(shared, pool, roots))
+    let visitor = DrivenVisitor { visitor, is_ordered: false };
+    choose(options, visitor, watch, |shared, pool| lead(shared, pool, roots))
 }
 
 /// Like [`run_unordered`], with the models that `make` returns, one for each worker, on the
@@ -202,13 +203,14 @@ pub fn run_unordered_with<V: Visitor<Item = Infallible>, M: MetadataModel>(
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    walk(options, (visitor, false), watch, make, |shared, pool| lead(shared, pool, roots))
+    let visitor = DrivenVisitor { visitor, is_ordered: false };
+    walk(options, visitor, watch, make, |shared, pool| lead(shared, pool, roots))
 }
 
-/// Walks with the model that the options name. `visitor` comes with whether the walk is ordered.
+/// Walks with the model that the options name.
 fn choose<V: Visitor>(
     options: Options,
-    visitor: (V, bool),
+    visitor: DrivenVisitor<V>,
     watch: &mut dyn FnMut(Progress),
     lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,
 ) -> Result<Summary, Error> {
@@ -249,7 +251,7 @@ fn choose<V: Visitor>(
 /// end.
 fn walk<V: Visitor, M: MetadataModel>(
     options: Options,
-    visitor: (V, bool),
+    visitor: DrivenVisitor<V>,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
     lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,

@@ -35,14 +35,21 @@ pub(crate) struct Shared<D: Visitor> {
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
+/// A visitor, and which of the two drivers runs it.
+pub(crate) struct DrivenVisitor<D> {
+    pub(crate) visitor: D,
+    pub(crate) is_ordered: bool,
+}
+
 impl<D: Visitor> Shared<D> {
     pub(crate) fn new(
-        (visitor, is_ordered): (D, bool),
+        visitor: DrivenVisitor<D>,
         options: Options,
         schedule: Schedule<D::Item>,
         fds_kept: usize,
     ) -> Self {
         let listed = options.dedup_directories.then(Mutex::default);
+        let DrivenVisitor { visitor, is_ordered } = visitor;
         Self { visitor, is_ordered, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 

@@ -1,5 +1,5 @@
-//! Latencies by the kind of call, in a file of their own: the row of a sample, whose format is that
-//! of the programs in other languages, has the latencies of whole operations.
+//! Latencies by the kind of call, in a file of their own: the row of a sample, which programs in
+//! other languages write too, has the latencies of whole operations.
 
 use std::fmt;
 use std::io;

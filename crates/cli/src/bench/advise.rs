@@ -52,7 +52,7 @@ pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
             let mut programs = Programs { own: paths.own, others: Vec::new(), stop: &stop };
             let meter = BenchMeter::new(&stop, String::new());
             let mut site = DirectorySource::new(args.path.clone(), &mut programs, meter);
-            let (advice, saved, end) = measure_and_save((args, &budget), update, command, &mut site);
+            let (advice, saved, end) = measure_and_save(args, &budget, update, command, &mut site);
             let end = match (end, site.remove_files()) {
                 (end @ AdviceEnd::Failed(_), _) | (end, Ok(())) => end,
                 (_, Err(error)) => AdviceEnd::Failed(error),
@@ -117,7 +117,8 @@ fn check_room(args: &AdviseArgs, budget: &AdviceBudget) -> Result<(), String> {
 /// how the measurements ended. The advice is saved before the validation, which the user may
 /// interrupt.
 fn measure_and_save<L: AdviceObserver>(
-    (args, budget): (&AdviseArgs, &AdviceBudget),
+    args: &AdviseArgs,
+    budget: &AdviceBudget,
     update: Option<ProfileUpdate>,
     command: String,
     site: &mut DirectorySource<'_, '_, L>,

@@ -24,7 +24,8 @@ type Message = Vec<u8>;
 /// Reports the contents of the inventory at `path`: all of it if `everything`, or else the operands
 /// that `report` returns.
 pub(super) fn report_inventory<R: Report>(
-    (path, everything): (&Path, bool),
+    path: &Path,
+    everything: bool,
     options: &Arc<Options>,
     charset: Charset,
     report: &mut R,

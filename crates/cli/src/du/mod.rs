@@ -82,7 +82,7 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
     let options = Arc::new(options);
     let outcome = match &args.extra.from {
         Some(inventory) => {
-            from::report_inventory((inventory, everything), &options, invocation.charset, &mut reporter)
+            from::report_inventory(inventory, everything, &options, invocation.charset, &mut reporter)
                 .map_err(|message| (message, FAILED))
         }
         None => scan(options, engine, &known, &mut reporter, &mut watch).map_err(|error| {

@@ -70,7 +70,7 @@ fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
     let OpenedSource { source, fetched, signals } = opened;
     // Its directory is removed after the source is closed.
     let _fetched = fetched;
-    match run(args, charset, tty, source, (signals, wake)) {
+    match run(args, charset, tty, source, signals, wake) {
         Ok((SessionEnd::Quit, printed)) => print_paths(&printed),
         Ok((SessionEnd::Interrupted(status), _)) => status,
         Err(error) => {
@@ -86,8 +86,10 @@ fn run(
     charset: Charset,
     tty: std::fs::File,
     source: Box<dyn Source>,
-    (signals, (wake, waker)): (SessionSignals, (UnixStream, UnixStream)),
+    signals: SessionSignals,
+    wake_pair: (UnixStream, UnixStream),
 ) -> io::Result<(SessionEnd, Vec<u8>)> {
+    let (wake, waker) = wake_pair;
     signals.install_job_control(&waker)?;
     tty::restore_on_panic(&tty, &waker)?;
     let inbox = Arc::new(AnswerInbox::new(waker));

@@ -99,7 +99,7 @@ fn at_home(path: &[u8]) -> Vec<u8> {
 }
 
 /// Writes a file, which must not exist yet. Returns a message.
-pub(crate) fn write_new(path: &[u8], text: &[u8], (kind, charset): (NewFile, Charset)) -> Vec<u8> {
+pub(crate) fn write_new(path: &[u8], text: &[u8], kind: NewFile, charset: Charset) -> Vec<u8> {
     let path = &at_home(path);
     let name = quoteaf(path, charset);
     let mut options = File::options();
@@ -125,8 +125,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a b.sh");
-        let script = (NewFile::SCRIPT, Charset::Utf8);
-        let write = || write_new(path.as_os_str().as_bytes(), b"exit 0\n", script);
+        let write = || write_new(path.as_os_str().as_bytes(), b"exit 0\n", NewFile::SCRIPT, Charset::Utf8);
         assert!(write().starts_with(b"the script is in "));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(write().ends_with(b": File exists"));

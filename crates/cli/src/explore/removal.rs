@@ -50,7 +50,8 @@ struct TreeRemover {
 impl TreeRemover {
     fn run(
         &self,
-        (action, limit): (RemovalAction, Option<RemovalLimit>),
+        action: RemovalAction,
+        limit: Option<RemovalLimit>,
         removals: &[Removal],
         watch: &Arc<RemovalWatch>,
         progress: &mut dyn FnMut(RemovalProgress),
@@ -84,7 +85,7 @@ impl TreeRemover {
 impl Remover for TreeRemover {
     fn plan(&mut self, removals: &[Removal], stop: &Arc<AtomicBool>) -> Result<RemovalPlan, Vec<u8>> {
         let watch = self.watch(None, false);
-        let plan = self.run((RemovalAction::DryRun, None), removals, &watch, &mut |_| (), stop);
+        let plan = self.run(RemovalAction::DryRun, None, removals, &watch, &mut |_| (), stop);
         let plan = plan.map_err(|error| error.to_string().into_bytes())?;
         match watch.take_failure() {
             Some(failure) if plan.possible.files + plan.possible.directories == 0 => Err(failure),
@@ -121,7 +122,7 @@ impl Remover for TreeRemover {
             RemovalAction::Trash(options) => Some(options.home.clone()),
             _ => None,
         };
-        let ended = self.run((action, Some(limit)), removals, &watch, progress, stop);
+        let ended = self.run(action, Some(limit), removals, &watch, progress, stop);
         let error = match ended {
             Ok(summary) if summary.exceeded => Some(MORE.to_vec()),
             Ok(_) => None,

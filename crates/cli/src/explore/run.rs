@@ -140,10 +140,10 @@ impl Running {
                 Effect::View(path) => self.run_program(programs::pager(path))?,
                 Effect::Open(path) => self.run_program(programs::opener(path))?,
                 Effect::WriteScript { path, text } => {
-                    self.say(programs::write_new(&path, &text, (NewFile::SCRIPT, self.charset)));
+                    self.say(programs::write_new(&path, &text, NewFile::SCRIPT, self.charset));
                 }
                 Effect::WriteRows { path, text } => {
-                    self.say(programs::write_new(&path, &text, (NewFile::ROWS, self.charset)));
+                    self.say(programs::write_new(&path, &text, NewFile::ROWS, self.charset));
                 }
                 Effect::Suspend if self.can_stop() => {
                     self.terminal.leave()?;

@@ -301,7 +301,7 @@ impl Plan {
                 Err(errno) => {
                     // Like find(1), list a link that cannot be followed if only its name is needed.
                     if errno == Errno::ACCESS && self.needs_name_only() {
-                        self.list(entry, dir, (FileType::Unknown, None), lines);
+                        self.list(entry, dir, FileType::Unknown, None, lines);
                     }
                     return NextStep::Failed(errno);
                 }
@@ -310,7 +310,7 @@ impl Plan {
         if self.is_undecided(&entry.name) && self.is_ignored(name, file_type, dir) {
             return NextStep::Nothing;
         }
-        self.list(entry, dir, (file_type, meta), lines);
+        self.list(entry, dir, file_type, meta, lines);
         if file_type == FileType::Directory && self.reads(depth) {
             NextStep::Descend
         } else {
@@ -323,7 +323,8 @@ impl Plan {
         &self,
         entry: &fathom_walk::Entry<'_>,
         dir: &Arc<Node>,
-        (file_type, meta): (FileType, Option<&Meta>),
+        file_type: FileType,
+        meta: Option<&Meta>,
         lines: &mut LineBuffer,
     ) {
         let name = entry.name.name.to_bytes();

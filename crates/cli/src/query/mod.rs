@@ -45,7 +45,7 @@ fn print_error(message: &[u8]) {
 fn run(args: &QueryArgs, charset: Charset) -> Result<u8, Vec<u8>> {
     let spill = spill();
     let path = newest_in(&args.inventory);
-    let (engine, request) = prepare((args, &path), spill.as_deref(), charset)?;
+    let (engine, request) = prepare(args, &path, spill.as_deref(), charset)?;
     let ended = engine.run(&path, &request);
     if let Some(spill) = spill {
         // DuckDB removes its temporary data, unless it was killed.
@@ -63,7 +63,8 @@ fn run(args: &QueryArgs, charset: Charset) -> Result<u8, Vec<u8>> {
 
 /// Makes all checks that can fail before DuckDB starts, and warns about an incomplete inventory.
 fn prepare(
-    (args, path): (&QueryArgs, &Path),
+    args: &QueryArgs,
+    path: &Path,
     spill: Option<&str>,
     charset: Charset,
 ) -> Result<(DuckDb, DuckDbRequest), Vec<u8>> {

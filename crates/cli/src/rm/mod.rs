@@ -74,7 +74,7 @@ fn run(mut args: RmArgs, charset: Charset) -> u8 {
     let report = Arc::new(RmReport::new(charset, words_of(&args), log, signals.stop.clone()));
     let options = options(&args, &signals, charset);
     let paths = paths.filter_map(|target| known(target, &report));
-    let ended = removed(&args, &options, &signals, (Box::new(paths), confirmation), &report);
+    let ended = removed(&args, &options, &signals, Box::new(paths), confirmation, &report);
     if let Some(failure) = list_failure.take() {
         report.fail(&list_message(&failure, &file, charset));
     }
@@ -93,7 +93,8 @@ fn removed(
     args: &RmArgs,
     options: &RemovalOptions,
     signals: &TerminationSignals,
-    (paths, confirmation): (Box<dyn Iterator<Item = Target> + '_>, Option<Confirmation>),
+    paths: Box<dyn Iterator<Item = Target> + '_>,
+    confirmation: Option<Confirmation>,
     report: &Arc<RmReport>,
 ) -> Result<Option<RemovalSummary>, fathom_walk::Error> {
     let meter = ProgressMeter::new(args.progress);

@@ -71,6 +71,11 @@ fn functions_stay_short() {
 }
 
 #[test]
+fn parameters_are_not_taken_apart_in_signatures() {
+    assert_none(sources::tuple_parameters(&Tree::checkout()));
+}
+
+#[test]
 fn no_unfinished_work() {
     assert_none(sources::unfinished(&Tree::checkout()));
 }

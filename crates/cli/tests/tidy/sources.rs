@@ -8,6 +8,9 @@ use crate::tree::Tree;
 const UNSAFE_PLACES: [&str; 3] = ["crates/io/src/sys/", "crates/io/src/uring/", "playground/rust/"];
 /// Upper bound of the lines from `fn` to the closing brace of a function.
 const FUNCTION_LINES_MAX: usize = 70;
+/// Upper bound of the functions that take a parameter apart in their signature: a struct with named
+/// fields, or two parameters, can be called without looking the order up.
+const TUPLE_PARAMETERS_MAX: usize = 10;
 /// Macros that mark unfinished work.
 const UNFINISHED: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
@@ -73,6 +76,38 @@ fn body_end(code: &str, at: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// Finds functions of libraries and programs that take a tuple as a parameter and name its parts in
+/// the signature, if there are more than the bound.
+pub(crate) fn tuple_parameters(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_tested = |file: &str| file.contains("/src/") && !file.ends_with("/tests.rs");
+    for (file, source) in tree.texts(".rs").filter(|(file, _)| is_tested(file)) {
+        let code = code_only(source);
+        let end = code.find("#[cfg(test)]\nmod tests {").unwrap_or(code.len());
+        for at in tokens(&code[..end], "fn") {
+            let Some(name) = name_after(&code, at + "fn".len()) else { continue };
+            if takes_tuple(&code[at..]) {
+                found.push(format!("{file}:{}: {name}", line_of(&code, at)));
+            }
+        }
+    }
+    if found.len() > TUPLE_PARAMETERS_MAX { found } else { Vec::new() }
+}
+
+/// Returns whether a parameter of the function at the beginning of `code` is a tuple pattern. The
+/// pattern of the unit type, which has no parts, is none.
+fn takes_tuple(code: &str) -> bool {
+    let Some(body) = code.find(['{', ';']) else { return false };
+    let signature: String = code[..body].split_whitespace().collect();
+    let Some((_, parameters)) = signature.split_once('(') else { return false };
+    let begins = |parameter: &str| parameter.starts_with('(') && !parameter.starts_with("()");
+    let is_pattern = |parameter: &str| {
+        parameter.find(')').is_some_and(|end| parameter[end..].trim_start_matches(')').starts_with(':'))
+    };
+    let starts = parameters.match_indices(',').map(|(at, _)| &parameters[at + 1..]);
+    std::iter::once(parameters).chain(starts).any(|parameter| begins(parameter) && is_pattern(parameter))
 }
 
 /// Finds macros that mark unfinished work.
@@ -146,6 +181,14 @@ pub(crate) fn headless(tree: &Tree) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tuple_taken_apart_in_a_signature_is_found() {
+        assert!(takes_tuple("fn f(&self, (x, y): (u16, u16)) {}"));
+        assert!(takes_tuple("fn f((x, (y, z)): Ends) -> u8;"));
+        assert!(!takes_tuple("fn f(&self, (): &mut (), at: (u64, u64), g: impl Fn((u8, u8))) {}"));
+        assert!(!takes_tuple("fn f<F: Fn(u8)>(read: F) where F: Fn(u8) {}"));
+    }
 
     #[test]
     fn unsafe_outside_its_places_is_found() {

@@ -19,8 +19,9 @@ pub use self::treemap::{Tile, squarify};
 /// The number of lines from which on the columns have titles.
 const TITLES_LINES_MIN: u16 = 6;
 
-/// Returns the area of the rows on a screen of this many columns and lines.
-pub(crate) fn rows_area((columns, lines): (u16, u16)) -> Rect {
+/// Returns the area of the rows on a screen of this size in columns and lines.
+pub(crate) fn rows_area(size: (u16, u16)) -> Rect {
+    let (columns, lines) = size;
     let above = if lines >= TITLES_LINES_MIN { 2 } else { 1 };
     Rect::new(0, above.min(lines), columns, lines.saturating_sub(above + 1))
 }

@@ -143,8 +143,8 @@ fn draw(
         let room = cells - 1;
         match column {
             TableColumn::Share if is_gone(row) => {}
-            TableColumn::Share => share(size, listing.size(), canvas, (x, y), room),
-            TableColumn::Growth => growth(state, row, canvas, (x, y), room),
+            TableColumn::Share => share(size, listing.size(), canvas, x, y, room),
+            TableColumn::Growth => growth(state, row, canvas, x, y, room),
             TableColumn::Count => canvas.put_right(x, y, room, &entries(row), plain),
             TableColumn::Mtime => {
                 let time = newest(state, row);
@@ -164,7 +164,7 @@ fn draw(
     }
 }
 
-fn share(size: u64, sum: u64, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
+fn share(size: u64, sum: u64, canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16) {
     let style = canvas.color(Color::Green);
     if room < 16 {
         canvas.put(x, y, room, &canvas.bar(size, sum, room), style);
@@ -175,7 +175,7 @@ fn share(size: u64, sum: u64, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room:
     canvas.put(x + 7, y, room - 7, &canvas.bar(size, sum, room - 7), style);
 }
 
-fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, (x, y): (u16, u16), room: u16) {
+fn growth(state: &State, row: &Row, canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16) {
     let grown = row.growth.as_ref().map(|growth| state.arrangement.size(growth));
     let color = match grown {
         Some(..0) => Color::Green,

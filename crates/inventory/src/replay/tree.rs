@@ -154,7 +154,7 @@ impl TreeBuilder<'_> {
         for row in (0..group.rows()).filter(|row| self.span.contains(ids.or_zero()[*row])) {
             let (id, span) = (ids.or_zero()[row], (pre.or_zero()[row], post.or_zero()[row]));
             let parent = parents.get(row).filter(|parent| self.span.contains(*parent));
-            if id != span.0 || !self.subtrees.close(span, parent) {
+            if id != span.0 || !self.subtrees.close(span.0, span.1, parent) {
                 return Err(damaged("its directories do not fit together"));
             }
             let long;
@@ -206,7 +206,7 @@ struct Subtree {
 impl SubtreeStack {
     /// Leaves a directory. Returns whether the directories on top of the stack are exactly those
     /// below it, without a gap.
-    fn close(&mut self, (first, last): (i64, i64), parent: Option<i64>) -> bool {
+    fn close(&mut self, first: i64, last: i64, parent: Option<i64>) -> bool {
         let mut left = last;
         while let Some(child) = self.0.pop_if(|child| child.first > first) {
             if child.parent != Some(first) || child.last != left {
@@ -242,7 +242,7 @@ mod tests {
 
     fn tops(rows: &[Row]) -> Option<usize> {
         let mut subtrees = SubtreeStack::default();
-        let fit = rows.iter().all(|(first, last, parent)| subtrees.close((*first, *last), *parent));
+        let fit = rows.iter().all(|(first, last, parent)| subtrees.close(*first, *last, *parent));
         subtrees.tops(1, rows.len(), true).filter(|_| fit)
     }
 

@@ -82,7 +82,8 @@ impl<'a> ScanConsumer<'a> {
         scan: &'a Scan,
         mut journal: Journal,
         writer: BatchWriter,
-        (observer, progress): (&'a mut dyn Observer, &'a Cell<Progress>),
+        observer: &'a mut dyn Observer,
+        progress: &'a Cell<Progress>,
         earlier: Option<(Arc<EarlierDirs>, EntriesByDir)>,
     ) -> Self {
         let position = std::mem::take(&mut journal.position);
@@ -134,7 +135,7 @@ impl<'a> ScanConsumer<'a> {
         }
         self.send();
         let end = self.table_ends();
-        self.cut.iter_mut().for_each(|cut| cut.end_root(end));
+        self.cut.iter_mut().for_each(|cut| cut.end_root(end.0, end.1));
         let written = self.writer.end();
         let written = self.error.map_or(written, Err);
         ConsumerEnd { written, counts: self.position.counts, cut: self.cut, earlier: self.earlier }
@@ -171,14 +172,14 @@ impl<'a> ScanConsumer<'a> {
 
     /// Records an operand that does not exist.
     fn record_missing_root(&mut self, path: Vec<u8>, errno: Errno) {
-        push_failure(&mut self.batch, "access", (None, Some(&path)), &path, errno);
+        push_failure(&mut self.batch, "access", None, Some(&path), &path, errno);
         self.observer.problem(&Problem { operation: "access", path, errno });
     }
 
     /// Records an error on the innermost open directory.
     fn record_problem(&mut self, operation: &'static str, errno: Errno) {
         let (id, path) = (self.position.stack.last().map(|frame| frame.id), self.position.path.clone());
-        push_failure(&mut self.batch, operation, (id, None), &path, errno);
+        push_failure(&mut self.batch, operation, id, None, &path, errno);
         self.observer.problem(&Problem { operation, path, errno });
     }
 
@@ -186,7 +187,7 @@ impl<'a> ScanConsumer<'a> {
     fn record_clamped_time(&mut self, dir_id: Option<i64>, name: Option<&[u8]>, path: Vec<u8>) {
         let errno = Errno::OVERFLOW;
         self.position.counts.completeness.clamped_times += 1;
-        push_failure(&mut self.batch, TIME, (dir_id, name), &path, errno);
+        push_failure(&mut self.batch, TIME, dir_id, name, &path, errno);
         self.observer.problem(&Problem { operation: "record a time of", path, errno });
     }
 
@@ -209,12 +210,13 @@ impl<'a> ScanConsumer<'a> {
     fn record_missing_values(
         &mut self,
         failed: OptionalErrors,
-        about: (Option<i64>, Option<&[u8]>),
+        dir_id: Option<i64>,
+        name: Option<&[u8]>,
         path: &[u8],
     ) {
         for (op, operation, errno) in failed.each() {
             self.position.counts.completeness.unknown_values += 1;
-            push_failure(&mut self.batch, op, about, path, errno);
+            push_failure(&mut self.batch, op, dir_id, name, path, errno);
             self.observer.problem(&Problem { operation, path: path.to_vec(), errno });
         }
     }
@@ -230,7 +232,7 @@ impl<'a> ScanConsumer<'a> {
             self.record_clamped_time(Some(id), None, self.position.path.clone());
         }
         if let Some(optional_values) = &optional_values {
-            self.record_missing_values(optional_values.failed, (Some(id), None), &self.position.path.clone());
+            self.record_missing_values(optional_values.failed, Some(id), None, &self.position.path.clone());
         }
         let (depth, scanned) = (self.position.stack.len() as i32, now());
         self.position.stack.push(DirFrame {
@@ -293,7 +295,9 @@ impl<'a> ScanConsumer<'a> {
     /// Records a directory whose entries are not read.
     fn record_unread(
         &mut self,
-        (name, meta, optional_values): (&[u8], Result<&Meta, Errno>, Option<OptionalValues<'static>>),
+        name: &[u8],
+        meta: Result<&Meta, Errno>,
+        optional_values: Option<OptionalValues<'static>>,
         state: DirState,
         errno: Option<Errno>,
     ) {
@@ -328,7 +332,7 @@ impl<'a> ScanConsumer<'a> {
     fn record_inaccessible(&mut self, node: &Node, errno: Errno) {
         let (name, root) = (node.name().to_bytes(), node.root_index());
         if node.parent().is_some() {
-            self.record_unread((name, Err(errno), None), DirState::Failed, Some(errno));
+            self.record_unread(name, Err(errno), None, DirState::Failed, Some(errno));
         } else if self.is_resumed(root) {
             self.abandon_resumed(errno);
         } else if self.begins_root(root, 0) && !self.record_vanished_root(root, errno) {
@@ -344,7 +348,7 @@ impl<'a> ScanConsumer<'a> {
         let mut path = self.position.path.clone();
         join(&mut path, name);
         self.position.counts.completeness.unknown_entries += 1;
-        push_failure(&mut self.batch, "stat", (Some(id), Some(name)), &path, errno);
+        push_failure(&mut self.batch, "stat", Some(id), Some(name), &path, errno);
         self.observer.problem(&Problem { operation: "access", path, errno });
     }
 
@@ -353,12 +357,14 @@ impl<'a> ScanConsumer<'a> {
         match &skipped.meta {
             Ok(meta) if self.out_id == Some(meta.id()) => {}
             Ok(meta) => self.record_unread(
-                (&skipped.name, Ok(meta), skipped.optional_values.clone()),
+                &skipped.name,
+                Ok(meta),
+                skipped.optional_values.clone(),
                 DirState::Skipped,
                 None,
             ),
             Err(errno) => {
-                self.record_unread((&skipped.name, Err(*errno), None), DirState::Failed, Some(*errno))
+                self.record_unread(&skipped.name, Err(*errno), None, DirState::Failed, Some(*errno))
             }
         }
     }
@@ -398,7 +404,7 @@ impl<'a> ScanConsumer<'a> {
             if failed != OptionalErrors::default() {
                 let mut path = self.position.path.clone();
                 join(&mut path, name);
-                self.record_missing_values(failed, (Some(id), Some(name)), &path);
+                self.record_missing_values(failed, Some(id), Some(name), &path);
             }
         }
     }
@@ -440,7 +446,8 @@ impl<'a> ScanConsumer<'a> {
 fn push_failure(
     batch: &mut RowBatch,
     op: &str,
-    (dir_id, name): (Option<i64>, Option<&[u8]>),
+    dir_id: Option<i64>,
+    name: Option<&[u8]>,
     path: &[u8],
     errno: Errno,
 ) {
@@ -514,7 +521,7 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
                 OptionalValues::read(optional_columns, || fathom_walk::xattr_names(root), project)
                     .ignored(optional_columns.ignored.then_some(false));
             chunk.push_optional(&optional_values);
-            self.record_missing_values(optional_values.failed, (None, Some(path)), path);
+            self.record_missing_values(optional_values.failed, None, Some(path), path);
         }
         if chunk.iter().any(|(row, ..)| row.is_out_of_range()) {
             self.record_clamped_time(None, Some(path), path.to_vec());
@@ -543,7 +550,7 @@ impl Consumer<ScanItem> for ScanConsumer<'_> {
         let is_last = self.scan.exclusions.max_depth.is_some_and(|max| self.position.stack.len() >= max);
         let optional_values = enter.node.finding::<OptionalValues<'static>>().cloned();
         if foreign || is_last || enter.found == Found::Loop {
-            self.record_unread((name, Ok(meta), optional_values), DirState::Skipped, None);
+            self.record_unread(name, Ok(meta), optional_values, DirState::Skipped, None);
             return Descend::No;
         }
         let path_len = self.position.path.len() + 1 + name.len();

@@ -177,18 +177,18 @@ impl Cut {
     }
 
     /// Begins a root at a position of the tables. Returns false if it is left.
-    pub(crate) fn begin_root(&mut self, root: usize, (id, row, dev): (i64, u64, u64)) -> bool {
+    pub(crate) fn begin_root(&mut self, root: usize, id: i64, row: u64, dev: u64) -> bool {
         // The walk may have asked for a root before the cut was due: then it is left here.
         if self.has_ended() || root != self.spans.len() {
             return false;
         }
-        self.end_root((id, row));
+        self.end_root(id, row);
         self.spans.push(RootSpan { id, row, dev, ..RootSpan::default() });
         true
     }
 
     /// Ends the root that was begun last, at a position of the tables.
-    pub(crate) fn end_root(&mut self, (id, row): (i64, u64)) {
+    pub(crate) fn end_root(&mut self, id: i64, row: u64) {
         if let Some(last) = self.spans.last_mut() {
             (last.dirs, last.rows) = (id - last.id, row - last.row);
         }
@@ -255,9 +255,9 @@ mod tests {
         };
         let mut cut = Cut::new(options, Clock::held());
         cut.look();
-        assert!(!cut.has_ended() && cut.begin_root(0, (1, 0, 7)));
-        assert!(cut.has_ended() && !cut.begin_root(1, (4, 9, 7)));
-        cut.end_root((4, 9));
+        assert!(!cut.has_ended() && cut.begin_root(0, 1, 0, 7));
+        assert!(cut.has_ended() && !cut.begin_root(1, 4, 9, 7));
+        cut.end_root(4, 9);
         assert_eq!(cut.spans, [RootSpan { id: 1, dirs: 3, row: 0, rows: 9, dev: 7 }]);
     }
 

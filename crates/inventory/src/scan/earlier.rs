@@ -123,8 +123,8 @@ impl EarlierDirs {
 
     /// Returns the first directory with this device and inode number, for a root whose path has
     /// changed.
-    pub(super) fn find_inode(&self, (dev, ino): (u64, u64)) -> Option<u32> {
-        let place = self.dirs.iter().position(|dir| (dir.dev, dir.ino) == (dev, ino))?;
+    pub(super) fn find_inode(&self, id: (u64, u64)) -> Option<u32> {
+        let place = self.dirs.iter().position(|dir| (dir.dev, dir.ino) == id)?;
         u32::try_from(place + 1).ok()
     }
 

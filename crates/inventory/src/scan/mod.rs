@@ -279,7 +279,8 @@ fn new_journal_at(scan: &Scan, path: &Path) -> Result<(Journal, EarlierInventory
 /// has left as well, and the earlier inventory for the next unit.
 pub(crate) fn scan_unit(
     scan: &Scan,
-    (cut, earlier): (CutOptions, EarlierInventory),
+    cut: CutOptions,
+    earlier: EarlierInventory,
     out: &Path,
     observer: &mut dyn Observer,
 ) -> Result<(ScanOutcome, Cut, EarlierInventory), Error> {
@@ -289,7 +290,9 @@ pub(crate) fn scan_unit(
     let (outcome, end) = run_scan(
         scan,
         journal,
-        (Vec::new(), earlier, Some(Cut::new(cut, scan.clock.clone()))),
+        Vec::new(),
+        earlier,
+        Some(Cut::new(cut, scan.clock.clone())),
         part,
         observer,
     )?;
@@ -334,7 +337,7 @@ fn begin_scan(
 ) -> Result<ScanOutcome, Error> {
     // With a journal, the directory can be resumed from.
     journal.write(part.directory())?;
-    run_scan(scan, journal, (Vec::new(), earlier, None), part, observer).map(|(outcome, _)| outcome)
+    run_scan(scan, journal, Vec::new(), earlier, None, part, observer).map(|(outcome, _)| outcome)
 }
 
 /// Resumes from a journal, after checking that all files it lists exist and are as they were
@@ -358,13 +361,15 @@ fn resume_scan(
     let scan = Scan { roots, one_file_system, options, exclusions, mode, optional_columns, ..scan.clone() };
     let written = journal.written_names(directory)?;
     let earlier = read_earlier(&journal)?;
-    run_scan(&scan, journal, (written, earlier, None), part, observer).map(|(outcome, _)| outcome)
+    run_scan(&scan, journal, written, earlier, None, part, observer).map(|(outcome, _)| outcome)
 }
 
 fn run_scan(
     scan: &Scan,
     journal: Journal,
-    (written, earlier, cut): (Vec<WrittenNames>, EarlierInventory, Option<Cut>),
+    written: Vec<WrittenNames>,
+    earlier: EarlierInventory,
+    cut: Option<Cut>,
     part: PartDir,
     observer: &mut dyn Observer,
 ) -> Result<(ScanOutcome, (Option<Cut>, EarlierInventory)), Error> {
@@ -388,7 +393,7 @@ fn run_scan(
     let (start, since) = (journal.start, journal.since.clone());
     let made_in = cut.as_ref().map_or(directory, |cut| cut.options.part.as_path());
     let out_id = made_in.symlink_metadata().ok().map(|out| (out.dev(), out.ino()));
-    let consumer = ScanConsumer::new(scan, journal, writer, (observer, &progress), earlier);
+    let consumer = ScanConsumer::new(scan, journal, writer, observer, &progress, earlier);
     let mut consumer = consumer.with_rate_limit(rate_limit).excluding(out_id);
     (consumer.selection, consumer.cut) = (selection, cut);
     let ended = run(options, visitor, &mut consumer, &mut |now| progress.set(now));

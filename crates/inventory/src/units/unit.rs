@@ -101,7 +101,7 @@ impl UnitWorker {
             slices_max: u32::try_from(options.slices).unwrap_or(u32::MAX),
             slice_bytes: options.slice_bytes,
         };
-        let scanned = scan_unit(&scan, (cut, self.earlier.take()), &out, observer);
+        let scanned = scan_unit(&scan, cut, self.earlier.take(), &out, observer);
         let (outcome, cut, earlier) = match scanned {
             Ok(scanned) => scanned,
             Err(error) => {

@@ -49,7 +49,7 @@ fn trash_one(
     let location = target.split()?;
     let parent = location.open()?;
     let meta = sys::stat(parent.as_fd(), &location.name, Follow::No, FIELDS)?;
-    admit(removal, target, &location, (&meta, beneath::stat(parent.as_fd())?.dev))?;
+    admit(removal, target, &location, &meta, beneath::stat(parent.as_fd())?.dev)?;
     let original = original_dir(&location, &parent)?;
     let dir = dirs.of(meta.dev, &original)?;
     let original = original.join(OsStr::from_bytes(location.name.to_bytes()));
@@ -72,7 +72,8 @@ fn admit(
     removal: &Removal,
     target: &Target,
     location: &Location,
-    (meta, dev_above): (&Meta, u64),
+    meta: &Meta,
+    dev_above: u64,
 ) -> Result<(), RemovalCause> {
     let (dev, ino) = meta.id();
     let is_directory = meta.file_type() == FileType::Directory;

@@ -69,7 +69,7 @@ impl RequestContext<'_> {
         answer.has_unknown_length = true;
         if self.request.method == Method::GET {
             let (shared, limits) = (&self.worker.shared, &self.plan.limits);
-            let slot = shared.archives.enter(self.peer.places_key(), limits.archives, self.worker.now());
+            let slot = shared.archives.enter(self.peer.place_client(), limits.archives, self.worker.now());
             let slot = match slot {
                 Ok(slot) => slot,
                 Err(PlaceRefusal::Full) => return Err(FileError::Busy),
@@ -84,7 +84,7 @@ impl RequestContext<'_> {
                 filter: site.entry_filter(self.user.get().map(|user| &**user)),
             };
             let (dir, prefix) = (path.to_vec(), name.to_vec());
-            let begin = move || Archive::new(source, (&dir, &opened), prefix, format, charge);
+            let begin = move || Archive::new(source, &dir, &opened, prefix, format, charge);
             let (pool, on) = (self.worker.files.pool().clone(), Resource::Listing(root.dev));
             let pool = ArchivePool { pool, client: self.peer.client, on };
             let archive = pool.pool.run(pool.client, on, begin).await??;

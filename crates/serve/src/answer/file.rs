@@ -84,7 +84,7 @@ impl RequestContext<'_> {
                 return Ok(selected);
             }
         }
-        let head = entry.made.head(self.site, path, (opened, entry.seen()), Variant::Identity);
+        let head = entry.made.head(self.site, path, opened, entry.seen(), Variant::Identity);
         Ok(SelectedRepresentation { entry: Rc::clone(entry), head, compressed: None })
     }
 
@@ -105,7 +105,7 @@ impl RequestContext<'_> {
                 && opened.kind() == FileType::Regular
             {
                 let head =
-                    entry.made.head(self.site, path, (opened, entry.seen()), Variant::Precompressed(coding));
+                    entry.made.head(self.site, path, opened, entry.seen(), Variant::Precompressed(coding));
                 return Ok(Some(SelectedRepresentation { entry, head, compressed: None }));
             }
             codings.retain(|other| *other != coding);
@@ -128,7 +128,7 @@ impl RequestContext<'_> {
         else {
             return Ok(None);
         };
-        let plain = entry.made.head(site, path, (opened, entry.seen()), Variant::Identity);
+        let plain = entry.made.head(site, path, opened, entry.seen(), Variant::Identity);
         if !site.types.is_compressible(&plain.content_type) {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl RequestContext<'_> {
         let compressed =
             entry.made.compressed[coding as usize].get_or_try_init(|| self.compress(entry, coding)).await?;
         Ok(compressed.clone().map(|compressed| {
-            let head = entry.made.head(site, path, (opened, entry.seen()), Variant::Compressed(coding));
+            let head = entry.made.head(site, path, opened, entry.seen(), Variant::Compressed(coding));
             SelectedRepresentation { entry: Rc::clone(entry), head, compressed: Some(compressed) }
         }))
     }

@@ -37,7 +37,7 @@ impl RequestContext<'_> {
         if !is_dir {
             return self.redirect_to_directory(path);
         }
-        let place = match self.worker.shared.generated.enter(self.peer.places_key()).await {
+        let place = match self.worker.shared.generated.enter(self.peer.place_client()).await {
             Ok(place) => place,
             Err(PlaceRefusal::Full) => return self.failed(FileError::Busy).await,
             Err(PlaceRefusal::ClientFull) => return self.refuse_client(path),

@@ -81,8 +81,8 @@ impl RequestContext<'_> {
         Answer::bytes(status, HeaderValue::from_static("text/plain; charset=utf-8"), pages::text(status))
     }
 
-    /// Returns the file `path` as the page of `status`. It has no validators, which would be those
-    /// of another address.
+    /// Returns the file `path` as the page of `status`. It has no validators, which would belong to
+    /// another address.
     async fn page(&self, path: &[u8], status: StatusCode) -> Option<Answer> {
         let entry = self.worker.look_up(self.site, path, self.peer.client).await.ok()?;
         let opened = entry.result.as_ref().ok()?;

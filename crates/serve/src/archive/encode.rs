@@ -128,7 +128,7 @@ impl ArchiveEncoder {
         match self.writer()? {
             FormatWriter::Tar(tar) => {
                 let name = [name, b"/"].concat();
-                add_to_tar(tar, &name, (tar::EntryType::Directory, 0o755), 0, meta).map_err(failed)
+                add_to_tar(tar, &name, tar::EntryType::Directory, 0o755, 0, meta).map_err(failed)
             }
             FormatWriter::Zip(zip) => {
                 let (name, options) = (zip_name(name), options(meta).unix_permissions(0o755));
@@ -146,7 +146,7 @@ impl ArchiveEncoder {
         let (bytes, mode) = (size(meta), if meta.mode & 0o111 == 0 { 0o644 } else { 0o755 });
         match self.writer()? {
             FormatWriter::Tar(tar) => {
-                add_to_tar(tar, name, (tar::EntryType::Regular, mode), bytes, meta).map_err(failed)
+                add_to_tar(tar, name, tar::EntryType::Regular, mode, bytes, meta).map_err(failed)
             }
             FormatWriter::Zip(zip) => {
                 let options = options(meta).unix_permissions(mode).large_file(bytes >= ZIP_LARGE_BYTES);
@@ -227,7 +227,8 @@ fn size(meta: &Meta) -> u64 {
 fn add_to_tar(
     tar: &mut tar::Builder<TarCompressor>,
     name: &[u8],
-    (kind, mode): (tar::EntryType, u32),
+    kind: tar::EntryType,
+    mode: u32,
     bytes: u64,
     meta: &Meta,
 ) -> io::Result<()> {

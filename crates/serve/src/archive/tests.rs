@@ -24,7 +24,7 @@ fn archive(
         .unwrap();
     let dir = OpenFile::new(dir).unwrap();
     let source = ArchiveSource { beneath, links, dotfiles: false, filter: EntryFilter::default() };
-    Archive::new(source, (path.as_bytes(), &dir), b"top".to_vec(), format, budget.charge(LIMIT))
+    Archive::new(source, path.as_bytes(), &dir, b"top".to_vec(), format, budget.charge(LIMIT))
 }
 
 fn all(mut archive: Archive) -> Result<Vec<u8>, FileError> {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::places::{Place, PlaceRefusal, Places};
+use crate::places::{Place, PlaceClient, PlaceRefusal, Places};
 use crate::rate::{RateLimiter, RequestRate};
 
 /// The part of all checks that one client may have.
@@ -70,8 +70,8 @@ impl PasswordChecks {
         if let (Some(address), Some(rate)) = (client.address, limits.wrong) {
             self.0.wrong.look(address, rate, now).map_err(CheckRefusal::WrongPasswords)?;
         }
-        let key = (client.key, client.address.is_none());
-        self.0.places.enter(key, limits.checks, CLIENT_PART).map_err(|refusal| match refusal {
+        let client = PlaceClient { key: client.key, are_many: client.address.is_none() };
+        self.0.places.enter(client, limits.checks, CLIENT_PART).map_err(|refusal| match refusal {
             PlaceRefusal::Full => CheckRefusal::Full,
             PlaceRefusal::ClientFull => CheckRefusal::ClientFull,
         })

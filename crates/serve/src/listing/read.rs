@@ -73,12 +73,13 @@ pub fn read(
     tick: Tick<'_>,
 ) -> Result<Listing, Errno> {
     let shows = |name: &[u8]| (dotfiles || !name.starts_with(b".")) && wanted(name);
-    read_at_most((ENTRIES_MAX, NAMES_MAX), dir, shows, link, tick)
+    read_at_most(ENTRIES_MAX, NAMES_MAX, dir, shows, link, tick)
 }
 
 /// Reads up to a number of entries, among the first names of a directory.
 fn read_at_most(
-    (entries_max, names_max): (usize, usize),
+    entries_max: usize,
+    names_max: usize,
     dir: BorrowedFd<'_>,
     shows: impl Fn(&[u8]) -> bool,
     link: impl Fn(&CStr) -> Option<Meta>,
@@ -200,15 +201,14 @@ mod tests {
         for (limit, shown, complete) in [(0, 0, false), (2, 2, false), (3, 3, true), (4, 3, true)] {
             let shows = |name: &[u8]| !name.starts_with(b".");
             let dir = open(tree.path());
-            let listing = read_at_most((limit, 9), dir.as_fd(), shows, |_| None, &mut |_| Ok(())).unwrap();
+            let listing = read_at_most(limit, 9, dir.as_fd(), shows, |_| None, &mut |_| Ok(())).unwrap();
             assert_eq!((listing.entries.len(), listing.complete), (shown, complete), "{limit}");
         }
         // A filter looks at more names than are shown, but not at all of a directory without end.
         for (names_max, complete) in [(4, true), (1, false)] {
             let shows = |name: &[u8]| name != b".hidden";
             let dir = open(tree.path());
-            let listing =
-                read_at_most((9, names_max), dir.as_fd(), shows, |_| None, &mut |_| Ok(())).unwrap();
+            let listing = read_at_most(9, names_max, dir.as_fd(), shows, |_| None, &mut |_| Ok(())).unwrap();
             assert_eq!(listing.complete, complete, "{names_max}");
         }
     }

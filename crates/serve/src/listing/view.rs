@@ -32,10 +32,11 @@ impl ListingView {
     /// default.
     #[must_use]
     pub fn from_query(query: &str) -> Self {
-        query.split('&').filter_map(|pair| pair.split_once('=')).fold(Self::default(), Self::with)
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.fold(Self::default(), |view, (name, value)| view.with(name, value))
     }
 
-    fn with(self, (name, value): (&str, &str)) -> Self {
+    fn with(self, name: &str, value: &str) -> Self {
         match name {
             "filter" => Self { filter: decode(value).trim().to_owned(), ..self },
             "page" => match value.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) {

@@ -54,7 +54,8 @@ impl RequestAccount {
     /// Records the response and the peer it goes to.
     pub(crate) fn set_response(
         &mut self,
-        (status, source): (StatusCode, BodySource),
+        status: StatusCode,
+        source: BodySource,
         peer: &Rc<Peer>,
         request: impl FnOnce() -> request::Parts,
         user: Option<Rc<str>>,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::conn::chunk::SendfileQueue;
 use crate::conn::send_budget::ConnectionSendBudget;
+use crate::places::PlaceClient;
 
 /// The peer of a connection.
 #[derive(Clone, Debug)]
@@ -34,8 +35,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Returns the client's key, and whether it may be many behind a proxy.
-    pub(crate) fn places_key(&self) -> (u64, bool) {
-        (self.client, self.address.is_none())
+    /// Returns the client for limits of places.
+    pub(crate) fn place_client(&self) -> PlaceClient {
+        PlaceClient { key: self.client, are_many: self.address.is_none() }
     }
 }

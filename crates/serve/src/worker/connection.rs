@@ -141,7 +141,7 @@ pub(super) async fn serve(
         match ended {
             ConnectionEnd::Closed => return,
             ConnectionEnd::Done(done) => {
-                return Box::pin(finish(&worker, &peer, &state, done, (&unread, transport))).await;
+                return Box::pin(finish(&worker, &peer, &state, done, &unread, transport)).await;
             }
             ConnectionEnd::Parked => {}
         }
@@ -171,7 +171,7 @@ pub(super) async fn serve_encrypted(
     };
     let parts = connection.into_parts();
     let (transport, _) = parts.io.into_inner().into_inner();
-    finish(&worker, &peer, &state, done, (&parts.read_buf, transport)).await;
+    finish(&worker, &peer, &state, done, &parts.read_buf, transport).await;
 }
 
 /// Finishes a connection that hyper has completed: logs a request that hyper's parser refused, and
@@ -181,7 +181,8 @@ async fn finish(
     peer: &Peer,
     state: &ConnectionState,
     done: hyper::Result<()>,
-    (head, transport): (&[u8], Transport),
+    head: &[u8],
+    transport: Transport,
 ) {
     let refused = done.err().filter(hyper::Error::is_parse);
     if let Some(error) = &refused {
@@ -218,7 +219,7 @@ pub(super) async fn respond(
         None => answer(&worker, &peer, &plan, &request, &user).await,
     };
     let user = user.into_inner().or_else(|| peer.certificate_name.clone());
-    account.set_response((answer.status, answer.source), &peer, || request, user);
+    account.set_response(answer.status, answer.source, &peer, || request, user);
     let mut response = Response::new(Body::new(answer.content, peer.send_budget.clone(), account));
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.fields;

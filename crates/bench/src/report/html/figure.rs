@@ -73,8 +73,8 @@ pub(super) fn upright(class: &str, x: f64) -> String {
 }
 
 /// Formats a line between two values, in the middle of the height.
-pub(super) fn stroke(scale: &Scale, (low, high): (f64, f64), class: &str) -> String {
-    let ends = scale.place(low).zip(scale.place(high));
+pub(super) fn stroke(scale: &Scale, ends: (f64, f64), class: &str) -> String {
+    let ends = scale.place(ends.0).zip(scale.place(ends.1));
     ends.map_or(String::new(), |(low, high)| segment(class, (low, 50.0), (high, 50.0)))
 }
 

@@ -400,7 +400,7 @@ impl Source for InventorySource {
         if let (Some(path), Some(older)) = (self.root_path(place.root), &mut self.older) {
             let manifest = self.tree.browser.inventory().manifest();
             let are_all = is_whole && have_same_scope(older.manifest(), manifest);
-            older.set_growth((&path, &place.below), &mut rows, are_all, cancelled)?;
+            older.set_growth(&path, &place.below, &mut rows, are_all, cancelled)?;
         }
         Ok(rows)
     }

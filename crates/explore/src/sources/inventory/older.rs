@@ -44,7 +44,8 @@ impl OlderInventory {
     /// inventory has are added.
     pub(crate) fn set_growth(
         &mut self,
-        (path, below): (&[u8], &[u8]),
+        path: &[u8],
+        below: &[u8],
         rows: &mut Vec<Row>,
         are_all: bool,
         cancelled: &AtomicBool,

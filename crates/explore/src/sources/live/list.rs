@@ -26,7 +26,8 @@ pub(super) struct ListedEntry<'a> {
 /// Calls `with` for each entry of the directory `below` the root at `path`, but for names that
 /// `select` drops.
 pub(super) fn list(
-    (path, below): (&CStr, &[u8]),
+    path: &CStr,
+    below: &[u8],
     follow: Follow,
     select: &dyn Fn(&mut Names),
     cancelled: &AtomicBool,

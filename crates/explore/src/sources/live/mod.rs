@@ -252,7 +252,8 @@ impl LiveSource {
     /// Walks places apart from this source, to answer a question. Returns what was found.
     fn survey(
         &self,
-        (places, above): (Vec<(CString, NextRoot)>, Vec<u8>),
+        places: Vec<(CString, NextRoot)>,
+        above: Vec<u8>,
         follow_roots: Follow,
         cancelled: &AtomicBool,
     ) -> Result<Self, SourceError> {
@@ -400,12 +401,12 @@ impl Source for LiveSource {
             let filter = self.options.names.as_ref();
             filter.into_iter().for_each(|filter| (filter.0)(&joined_path(root, &place.below), names));
         };
-        list::list((root, &place.below), self.options.follow_roots, &select, cancelled, &mut with)?;
+        list::list(root, &place.below, self.options.follow_roots, &select, cancelled, &mut with)?;
         self.complete(place, &mut rows);
         if let Some(older) = &mut self.older {
             // A pattern that leaves names out may differ from the pattern of the older inventory.
             let are_all = self.options.names.is_none();
-            older.set_growth((root.to_bytes(), &place.below), &mut rows, are_all, cancelled)?;
+            older.set_growth(root.to_bytes(), &place.below, &mut rows, are_all, cancelled)?;
         }
         Ok(rows)
     }
@@ -504,7 +505,7 @@ impl Source for LiveSource {
             return Ok(rows);
         }
         let (name, root, above) = self.reach(place)?;
-        let survey = self.survey((vec![(name, root)], above), self.follow(place), cancelled)?;
+        let survey = self.survey(vec![(name, root)], above, self.follow(place), cancelled)?;
         let top = Place { root: 0, below: Vec::new() };
         let (mut rows, _) = survey.known_largest(&top, count).unwrap_or_default();
         for row in &mut rows {
@@ -523,7 +524,7 @@ impl Source for LiveSource {
             return Ok(self.shared.tree().summary.rows(key, &self.options.owners));
         }
         let roots = self.roots.iter().map(|root| (root.clone(), NextRoot::Path(root.clone())));
-        let survey = self.survey((roots.collect(), Vec::new()), self.options.follow_roots, cancelled)?;
+        let survey = self.survey(roots.collect(), Vec::new(), self.options.follow_roots, cancelled)?;
         let summary = std::mem::take(&mut survey.shared.tree().summary);
         let rows = summary.rows(key, &self.options.owners);
         let mut tree = self.shared.tree();

@@ -190,7 +190,7 @@ impl LiveVisitor {
     }
 
     /// Adds a file to what is known across directories.
-    fn summarize(&self, dir: u32, (name, meta): (&[u8], &Meta), summary: &mut FileSummary) {
+    fn summarize(&self, dir: u32, name: &[u8], meta: &Meta, summary: &mut FileSummary) {
         let sizes = sizes_of(meta);
         let mut buffer = [0; EXTENSION_BYTES];
         let extension = name_extension(name, &mut buffer);
@@ -298,13 +298,13 @@ impl Visitor for LiveVisitor {
                 Some(Err(errno)) => emit.failed(&entry, errno),
                 Some(Ok(meta)) if entry.file_type() != FileType::Directory => {
                     sums.entries += 1;
-                    let named = (entry.name.name.to_bytes(), meta);
+                    let name = entry.name.name.to_bytes();
                     match self.is_elsewhere(dir, meta) {
                         true => {}
-                        false if self.is_linked(meta) => linked.push(named),
+                        false if self.is_linked(meta) => linked.push((name, meta)),
                         false => {
                             sums.count(sizes_of(meta), meta);
-                            self.summarize(index, named, summary);
+                            self.summarize(index, name, meta, summary);
                         }
                     }
                 }
@@ -312,7 +312,7 @@ impl Visitor for LiveVisitor {
             }
         }
         self.count_linked(index, &mut linked, &mut sums);
-        linked.into_iter().for_each(|named| self.summarize(index, named, summary));
+        linked.into_iter().for_each(|(name, meta)| self.summarize(index, name, meta, summary));
         if sums.entries > 0 {
             let mut tree = self.shared.tree();
             tree.add(index, &sums.amount, sums.newest_mtime_s);

@@ -16,7 +16,7 @@ impl ScanConsumer<'_> {
     /// Begins a root of a unit. Returns false if the unit leaves it.
     pub(super) fn begins_root(&mut self, root: usize, dev: u64) -> bool {
         let (id, row) = self.table_ends();
-        self.cut.as_mut().is_none_or(|cut| cut.begin_root(root, (id, row, dev)))
+        self.cut.as_mut().is_none_or(|cut| cut.begin_root(root, id, row, dev))
     }
 
     /// Records a directory that other units read.
@@ -38,7 +38,7 @@ impl ScanConsumer<'_> {
         }
         let path = self.scan.roots.get(root).cloned().unwrap_or_default();
         self.position.root = root;
-        self.record_unread((path.to_bytes(), Err(errno), None), DirState::Failed, Some(errno));
+        self.record_unread(path.to_bytes(), Err(errno), None, DirState::Failed, Some(errno));
         true
     }
 }

@@ -137,7 +137,7 @@ impl Stitcher<'_> {
             let place = self.place(frame, &row);
             let values = self.values(unit, &row);
             if let Some(group) = self.plan.units[unit].group_of(row.id).copied() {
-                frame.open = Some(self.open_left(unit, (place, values), &group));
+                frame.open = Some(self.open_left(unit, place, values, &group));
                 return Ok(());
             }
             self.end_dir(frame, &place, values, EntryTotals::default())?;
@@ -173,12 +173,7 @@ impl Stitcher<'_> {
         }
     }
 
-    fn open_left(
-        &self,
-        unit: usize,
-        (place, values): (DirPlace, DirValues),
-        group: &LeftGroup,
-    ) -> LeftDirRow {
+    fn open_left(&self, unit: usize, place: DirPlace, values: DirValues, group: &LeftGroup) -> LeftDirRow {
         let mut targets = self.plan.roots_of(unit, group);
         targets.reverse();
         let missing = group.end - group.start - targets.len();

@@ -15,7 +15,9 @@ use h3::error::Code;
 use h3::quic::{ConnectionErrorIncoming, OpenStreams, StreamErrorIncoming};
 use quinn::ConnectionError;
 
-use super::streams::{QuicBidiStream, QuicReceiveStream, QuicSendStream, code, lost, lost_stream};
+use super::streams::{
+    QuicBidiStream, QuicReceiveStream, QuicSendStream, StreamLimits, code, lost, lost_stream,
+};
 
 /// The most bytes of a unidirectional stream over its life: control frames are few and small. A
 /// client that sends a priority with each request reaches the limit after a few thousand requests.
@@ -79,7 +81,7 @@ impl h3::quic::Connection<Bytes> for QuicConnection {
             match self.controls_left.checked_sub(1) {
                 Some(left) => {
                     self.controls_left = left;
-                    let limits = (CONTROL_BYTES, CONTROL_PIECES);
+                    let limits = StreamLimits { bytes: CONTROL_BYTES, pieces: CONTROL_PIECES };
                     return Poll::Ready(Ok(QuicReceiveStream::new(stream, limits, Rc::default())));
                 }
                 // The error means that the client has ended the stream.
@@ -100,7 +102,8 @@ impl h3::quic::Connection<Bytes> for QuicConnection {
         let stream = ready!(next.as_mut().poll(cx));
         self.requests = None;
         let (send, receive) = stream.map_err(lost)?;
-        let limits = (self.header_bytes.saturating_add(SLACK_BYTES), REQUEST_PIECES);
+        let bytes = self.header_bytes.saturating_add(SLACK_BYTES);
+        let limits = StreamLimits { bytes, pieces: REQUEST_PIECES };
         Poll::Ready(Ok(QuicBidiStream::new(send, receive, limits)))
     }
 

@@ -16,30 +16,32 @@ use h3::error::Code;
 use h3::quic::{ConnectionErrorIncoming, RecvStream, SendStream, StreamErrorIncoming, StreamId, WriteBuf};
 use quinn::{ConnectionError, ReadError, VarInt, WriteError};
 
+/// The bytes and the pieces that may still arrive on a stream.
+#[derive(Clone, Copy)]
+pub(super) struct StreamLimits {
+    pub(super) bytes: usize,
+    pub(super) pieces: usize,
+}
+
 /// The receiving half of a stream.
 pub(super) struct QuicReceiveStream {
     stream: quinn::RecvStream,
-    bytes_left: usize,
-    pieces_left: usize,
+    left: StreamLimits,
     /// Whether the response is complete. The client may then send more, which the server does not
     /// read.
     is_answered: Rc<Cell<bool>>,
 }
 
 impl QuicReceiveStream {
-    /// Creates the half. The limits are the bytes and the pieces that may arrive.
-    pub(super) fn new(
-        stream: quinn::RecvStream,
-        (bytes_left, pieces_left): (usize, usize),
-        is_answered: Rc<Cell<bool>>,
-    ) -> Self {
-        Self { stream, bytes_left, pieces_left, is_answered }
+    /// Creates the half.
+    pub(super) fn new(stream: quinn::RecvStream, left: StreamLimits, is_answered: Rc<Cell<bool>>) -> Self {
+        Self { stream, left, is_answered }
     }
 
     /// Counts a piece of `bytes`; returns `None` if that exceeds a limit.
     fn take(&mut self, bytes: usize) -> Option<()> {
-        self.bytes_left = self.bytes_left.checked_sub(bytes)?;
-        self.pieces_left = self.pieces_left.checked_sub(1)?;
+        self.left.bytes = self.left.bytes.checked_sub(bytes)?;
+        self.left.pieces = self.left.pieces.checked_sub(1)?;
         Some(())
     }
 }
@@ -160,8 +162,8 @@ pub(super) struct QuicBidiStream {
 }
 
 impl QuicBidiStream {
-    /// Creates the stream. `limits`: the bytes and pieces that a request may have.
-    pub(super) fn new(send: quinn::SendStream, receive: quinn::RecvStream, limits: (usize, usize)) -> Self {
+    /// Creates the stream. `limits` apply to a request.
+    pub(super) fn new(send: quinn::SendStream, receive: quinn::RecvStream, limits: StreamLimits) -> Self {
         let send = QuicSendStream::new(send);
         let receive = QuicReceiveStream::new(receive, limits, Rc::clone(&send.is_finished));
         Self { send, receive }

@@ -89,8 +89,8 @@ impl SumCorrections {
     }
 }
 
-/// Returns what names of inodes that count already add to the size of each directory, and to that
-/// of all roots. All of them are entries.
+/// Returns what names of inodes that count already add to the size of each directory, and of all
+/// roots. All of them are entries.
 fn read_surplus(
     inventory: &Inventory,
     links: &HardLinks,
