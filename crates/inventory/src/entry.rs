@@ -107,6 +107,12 @@ pub trait Lookup {
         None
     }
 
+    /// Returns whether the directory `entry` has no entries; `None` if that is unknown.
+    fn is_empty_dir(&mut self, entry: &Entry<'_>) -> Option<bool> {
+        let _ = entry;
+        None
+    }
+
     /// Returns the security context of `entry`.
     fn context(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {
         let _ = entry;

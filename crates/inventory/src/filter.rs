@@ -22,6 +22,7 @@ pub use self::regexes::RegexError;
 pub use self::size::{SizeError, SizeTest};
 pub use self::types::{TypeError, TypeSet};
 pub use self::when::{FORMS, FORMS_WITH_DAYS, PointInTime, TimeError};
+use crate::entry::{Entry, Lookup};
 
 /// The tests that an entry has to pass to be listed. Without any test, every entry is listed. Tests
 /// of different kinds must all hold.
@@ -52,6 +53,7 @@ pub struct Filter {
     sizes: Vec<SizeTest>,
     newer: Option<PointInTime>,
     older: Option<PointInTime>,
+    only_empty: bool,
 }
 
 impl Filter {
@@ -106,20 +108,32 @@ impl Filter {
         self.older = Some(when);
     }
 
+    /// Lists only regular files of 0 bytes and directories without entries, as find's `-empty`.
+    pub fn set_only_empty(&mut self) {
+        self.only_empty = true;
+    }
+
     /// Returns whether there is no test, so that every entry is listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { types, names, paths, skips_hidden, min_depth, max_depth, sizes, newer, older } = self;
+        let Self { types, names, paths, skips_hidden, min_depth, max_depth, sizes, newer, older, only_empty } =
+            self;
         let by_name = *skips_hidden || !names.is_empty() || !paths.is_empty();
         let by_depth = *min_depth > 0 || max_depth.is_some();
         let by_meta = types.is_some() || !sizes.is_empty() || newer.is_some() || older.is_some();
-        !(by_name || by_depth || by_meta)
+        !(by_name || by_depth || by_meta || *only_empty)
     }
 
     /// Returns whether any test is on the type, which some filesystems report in metadata alone.
     #[must_use]
     pub fn needs_type(&self) -> bool {
-        self.types.is_some()
+        self.types.is_some() || self.only_empty
+    }
+
+    /// Returns whether any test is on the number of entries of a directory.
+    #[must_use]
+    pub fn needs_entry_counts(&self) -> bool {
+        self.only_empty
     }
 
     /// Returns whether any test is on the path. Otherwise [`matches_path`](Filter::matches_path) is
@@ -144,7 +158,7 @@ impl Filter {
     /// Returns the metadata that tests are on; `None` if there are no such tests.
     #[must_use]
     pub fn fields(&self) -> Option<Fields> {
-        let size = (!self.sizes.is_empty()).then_some(Fields::SIZE);
+        let size = (self.only_empty || !self.sizes.is_empty()).then_some(Fields::SIZE);
         let times = (self.newer.is_some() || self.older.is_some()).then_some(Fields::TIMES);
         size.into_iter().chain(times).reduce(Fields::union)
     }
@@ -153,6 +167,26 @@ impl Filter {
     #[must_use]
     pub fn descends(&self, depth: usize) -> bool {
         self.max_depth.is_none_or(|max| depth < max)
+    }
+
+    /// Returns whether an entry passes all tests. An entry without metadata fails the tests on
+    /// metadata. `path` is a buffer for the path, which is joined only if a test is on it.
+    #[must_use]
+    pub fn passes(&self, entry: &Entry<'_>, lookup: &mut impl Lookup, path: &mut Vec<u8>) -> bool {
+        let name = if entry.depth == 0 { base(entry.name) } else { entry.name };
+        if !self.matches_name(name, entry.depth) || !self.matches_type(entry.file_type) {
+            return false;
+        }
+        if self.needs_path() {
+            path.clear();
+            entry.write_path(path);
+            if !self.matches_path(path) {
+                return false;
+            }
+        }
+        let is_dir = entry.file_type() == FileType::Directory;
+        entry.meta.map_or(!self.needs_meta(), |meta| self.matches_meta(meta))
+            && (!self.only_empty || !is_dir || lookup.is_empty_dir(entry) == Some(true))
     }
 
     /// Returns whether depth and name pass. `name` is the last component, also for a starting
@@ -169,7 +203,9 @@ impl Filter {
     /// Returns whether the type passes. An unknown type does.
     #[must_use]
     pub fn matches_type(&self, file_type: FileType) -> bool {
-        file_type == FileType::Unknown || self.types.is_none_or(|types| types.contains(file_type))
+        let is_of_types = self.types.is_none_or(|types| types.contains(file_type));
+        let can_be_empty = matches!(file_type, FileType::Regular | FileType::Directory);
+        file_type == FileType::Unknown || (is_of_types && (can_be_empty || !self.only_empty))
     }
 
     /// Returns whether the path passes. It begins with the starting point as it was given.
@@ -182,10 +218,25 @@ impl Filter {
     /// [`fields`](Filter::fields) names.
     #[must_use]
     pub fn matches_meta(&self, meta: &Meta) -> bool {
-        self.types.is_none_or(|types| types.contains(meta.file_type()))
+        let file_type = meta.file_type();
+        let may_be_empty = match file_type {
+            FileType::Regular => meta.size == 0,
+            file_type => file_type == FileType::Directory,
+        };
+        self.types.is_none_or(|types| types.contains(file_type))
+            && (may_be_empty || !self.only_empty)
             && self.sizes.iter().all(|test| test.admits(meta.size))
             && self.newer.is_none_or(|when| meta.mtime > when.stamp())
             && self.older.is_none_or(|when| meta.mtime < when.stamp())
+    }
+}
+
+/// Returns the last component of an operand, or `/` if there is no other, like find(1).
+fn base(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+    match path[..end].rsplit(|byte| *byte == b'/').next() {
+        Some(b"") | None => b"/",
+        Some(base) => base,
     }
 }
 
@@ -211,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_filter_with_any_test_is_not_empty() {
-        let changes: [fn(&mut Filter); 9] = [
+        let changes: [fn(&mut Filter); 10] = [
             |filter| filter.add_types(TypeSet::parse(b"f").unwrap()),
             |filter| filter.add_name(b"a", Charset::Utf8),
             |filter| filter.add_regex(b"a", Charset::Utf8).unwrap(),
@@ -221,12 +272,39 @@ mod tests {
             |filter| filter.add_size(SizeTest::parse(b"1").unwrap()),
             |filter| filter.set_newer(PointInTime::at(FileTime::default())),
             |filter| filter.set_older(PointInTime::at(FileTime::default())),
+            Filter::set_only_empty,
         ];
         for (index, change) in changes.iter().enumerate() {
             let mut filter = Filter::default();
             change(&mut filter);
             assert!(!filter.is_empty(), "{index}");
         }
+    }
+
+    #[test]
+    fn the_entries_of_a_directory_are_looked_up_last() {
+        /// Answers for directories, and counts the questions.
+        struct Directories(Option<bool>, usize);
+        impl Lookup for Directories {
+            fn is_empty_dir(&mut self, _entry: &Entry<'_>) -> Option<bool> {
+                self.1 += 1;
+                self.0
+            }
+        }
+        let mut filter = Filter::default();
+        filter.set_only_empty();
+        assert!(filter.needs_type() && filter.needs_meta() && filter.needs_entry_counts());
+        let ask = |mode, size, answer| {
+            let meta = Meta { mode, size, ..Meta::default() };
+            let file_type = meta.file_type();
+            let entry = Entry { dir: b"", name: b"a", root_len: 1, depth: 0, file_type, meta: Some(&meta) };
+            let mut directories = Directories(answer, 0);
+            (filter.passes(&entry, &mut directories, &mut Vec::new()), directories.1)
+        };
+        assert_eq!([0, 1].map(|size| ask(0o100_644, size, Some(true))), [(true, 0), (false, 0)]);
+        assert_eq!(ask(0o010_644, 0, Some(true)), (false, 0));
+        let answers = [Some(true), Some(false), None];
+        assert_eq!(answers.map(|answer| ask(0o040_755, 4096, answer)), [(true, 1), (false, 1), (false, 1)]);
     }
 
     #[test]

@@ -35,7 +35,10 @@ impl Visitor for UnorderedVisitor {
     }
 
     fn enter(&self, lines: &mut LineBuffer, enter: Enter<'_>) -> Descend {
-        self.plan.enter(&enter, lines)
+        self.plan.enter(&enter, lines).unwrap_or_else(|problem| {
+            self.report.problem(&problem);
+            Descend::No
+        })
     }
 
     fn entries<'a>(

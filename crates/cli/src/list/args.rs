@@ -64,6 +64,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("-type", "--type"),
     ("-size", "--size"),
     ("-newer", "--newer"),
+    ("-empty", "--empty"),
     ("-regex", "--regex"),
     ("-maxdepth", "--max-depth"),
     ("-mindepth", "--min-depth"),
@@ -143,6 +144,7 @@ impl ListParser {
             }
             ListOption::Newer => self.filter.set_newer(self.when(option.bytes())?),
             ListOption::Older => self.filter.set_older(self.when(option.bytes())?),
+            ListOption::Empty => self.filter.set_only_empty(),
             ListOption::MinDepth => self.filter.set_min_depth(depth(&option)?),
             ListOption::MaxDepth => self.filter.set_max_depth(depth(&option)?),
             ListOption::From => self.from = Some(option.path()?),
@@ -209,7 +211,7 @@ impl ListParser {
         let is_of_operands = !operands.is_empty();
         let operands = RootList::new(operands).ok_or_else(|| EMPTY_NAME.to_vec())?;
         let needs_owners = self.format.as_ref().is_some_and(PrintFormat::needs_owners);
-        let looks_up = self.format.is_some() || self.dereference;
+        let looks_up = self.format.is_some() || self.dereference || self.filter.needs_entry_counts();
         let style = |ends_in_nul| NameStyle::of(stdout_is_terminal(), ends_in_nul, self.charset);
         let format = match self.format {
             Some(format) => LineFormat::Format(Box::new(format.with_names(style(false)))),

@@ -11,7 +11,7 @@ use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Meta};
 
 use super::operands::RootList;
-use super::plan::{LineFormat, ListProblem, Plan, base};
+use super::plan::{LineFormat, ListProblem, Plan};
 use super::report::ListReport;
 use crate::shared::inventory::{self, failure_message, incomplete_warning};
 use crate::shared::output::FULL_BYTES;
@@ -137,7 +137,7 @@ impl<'a> InventoryListing<'a> {
             self.dir.push(b'/');
         }
         let entry = Entry { dir: &self.dir, name, root_len, ..*found };
-        if !is_listed(self.plan, &entry, &mut self.path) {
+        if !self.plan.filter.passes(&entry, &mut ItemLookup(item), &mut self.path) {
             return;
         }
         self.count += 1;
@@ -162,36 +162,26 @@ impl<'a> InventoryListing<'a> {
     }
 }
 
-/// Returns whether an entry passes all tests. An entry without metadata fails the tests on
-/// metadata.
-fn is_listed(plan: &Plan, entry: &Entry<'_>, path: &mut Vec<u8>) -> bool {
-    let filter = &plan.filter;
-    let name = if entry.depth == 0 { base(entry.name) } else { entry.name };
-    if !filter.matches_name(name, entry.depth) || !filter.matches_type(entry.file_type) {
-        return false;
-    }
-    if filter.needs_path() {
-        path.clear();
-        entry.write_path(path);
-        if !filter.matches_path(path) {
-            return false;
-        }
-    }
-    entry.meta.map_or(!filter.needs_meta(), |meta| filter.matches_meta(meta))
-}
-
-/// Answers a format's lookups from the inventory.
+/// Answers the lookups of formats and filters from the inventory.
 struct ItemLookup<'i>(&'i ReplayEntry<'i>);
 
 impl Lookup for ItemLookup<'_> {
     fn link(&mut self, _entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.0.link.map(<[u8]>::to_vec)
     }
+
+    fn is_empty_dir(&mut self, _entry: &Entry<'_>) -> Option<bool> {
+        self.0.entries.map(|entries| entries == 0)
+    }
 }
 
 impl ReplayVisitor for InventoryListing<'_> {
     fn needs_links(&self) -> bool {
         !matches!(self.plan.format, LineFormat::Count | LineFormat::Path(..))
+    }
+
+    fn needs_entry_counts(&self) -> bool {
+        self.plan.filter.needs_entry_counts()
     }
 
     fn entry(&mut self, item: &ReplayEntry<'_>) {

@@ -1,4 +1,4 @@
-//! Lookups that take a system call for each printed entry.
+//! Lookups that take system calls for each printed or tested entry.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use fathom_inventory::{Entry, LinkTarget, Lookup};
 use fathom_io::sys;
-use fathom_walk::{Errno, Fields, Follow, Meta, mounts};
+use fathom_walk::{Errno, Fields, Follow, Meta, Names, mounts};
 
 /// The context of lookups: the start directory and the mount table.
 #[derive(Debug, Default)]
@@ -62,7 +62,27 @@ fn c_path(path: &[u8]) -> CString {
 pub(super) struct EntryLookup<'a> {
     pub(super) context: &'a LookupContext,
     /// The entry; `None` for a root, which is looked up by its path.
-    pub(super) entry: Option<&'a fathom_walk::Entry<'a>>,
+    entry: Option<&'a fathom_walk::Entry<'a>>,
+    /// The error of a directory that a test had to read.
+    pub(super) failure: Option<Errno>,
+}
+
+impl<'a> EntryLookup<'a> {
+    pub(super) fn new(context: &'a LookupContext, entry: Option<&'a fathom_walk::Entry<'a>>) -> Self {
+        Self { context, entry, failure: None }
+    }
+
+    /// Returns whether a directory has no entries.
+    fn read_emptiness(&self, entry: &Entry<'_>) -> Result<bool, Errno> {
+        let dir = match self.entry {
+            Some(entry) => sys::open_dir(entry.dir(), entry.name.name, self.context.follow),
+            None => sys::open_dir(self.context.start(), &c_path(entry.name), self.context.follow),
+        }?;
+        let mut names = Names::new();
+        // A batch may have no names before the end: `.` and `..` are dropped.
+        sys::read_names(&dir, &mut names, 1)?;
+        Ok(names.is_empty())
+    }
 }
 
 impl Lookup for EntryLookup<'_> {
@@ -85,6 +105,10 @@ impl Lookup for EntryLookup<'_> {
             Err(Errno::LOOP) => LinkTarget::Loop,
             Err(_) => LinkTarget::Unknown,
         }
+    }
+
+    fn is_empty_dir(&mut self, entry: &Entry<'_>) -> Option<bool> {
+        self.read_emptiness(entry).map_err(|errno| self.failure = Some(errno)).ok()
     }
 
     fn filesystem(&mut self, entry: &Entry<'_>) -> Option<Vec<u8>> {

@@ -125,7 +125,10 @@ impl Consumer<FormattedLines> for OrderedConsumer<'_> {
     }
 
     fn enter(&mut self, enter: Enter<'_>) -> Descend {
-        let descend = self.plan.enter(&enter, &mut self.lines);
+        let descend = self.plan.enter(&enter, &mut self.lines).unwrap_or_else(|problem| {
+            self.print_error(&problem);
+            Descend::No
+        });
         if descend == Descend::Yes {
             vcs::problems_of(enter.node).iter().for_each(|problem| self.print_error(problem));
         }

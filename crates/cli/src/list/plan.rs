@@ -201,16 +201,21 @@ impl Plan {
     }
 
     /// Enters a directory: adds its line if it is a root, and returns whether to read it.
-    pub(crate) fn enter(&self, enter: &Enter<'_>, lines: &mut LineBuffer) -> Descend {
+    ///
+    /// # Errors
+    /// The problem of a root that is not read, if a test had to read it.
+    pub(crate) fn enter(&self, enter: &Enter<'_>, lines: &mut LineBuffer) -> Result<Descend, ListProblem> {
         let node = enter.node;
-        if node.parent().is_none() {
-            self.root(node.name().to_bytes(), enter.meta, lines);
-        }
+        let failed = match node.parent() {
+            None => self.root(node.name().to_bytes(), enter.meta, lines),
+            Some(_) => Ok(()),
+        };
         let elsewhere = self.one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
         if elsewhere || !self.reads(node.depth()) {
-            return Descend::No;
+            return failed.map_err(|errno| ListProblem::Read(path(node), errno)).map(|()| Descend::No);
         }
-        Descend::Yes
+        // The walk reports a directory that cannot be read.
+        Ok(Descend::Yes)
     }
 
     /// Returns the problem to report for a failure; `None` if the root is listed all the same.
@@ -229,18 +234,33 @@ impl Plan {
         }
     }
 
-    /// Adds the line of an existing root.
-    fn root(&self, path: &[u8], meta: &Meta, lines: &mut LineBuffer) {
+    /// Adds the line of an existing root, if it passes the filters.
+    ///
+    /// # Errors
+    /// If a lookup of the filters failed.
+    fn root(&self, path: &[u8], meta: &Meta, lines: &mut LineBuffer) -> Result<(), Errno> {
         let file_type = meta.file_type();
         let entry =
             Entry { dir: b"", name: path, root_len: path.len(), depth: 0, file_type, meta: Some(meta) };
-        let listed = self.filter.matches_name(base(path), 0)
-            && self.filter.matches_path(path)
-            && self.filter.matches_meta(meta);
-        if listed {
-            lines.count += 1;
-            self.write(&entry, &mut EntryLookup { context: &self.lookup, entry: None }, &mut lines.text);
+        self.add(&entry, EntryLookup::new(&self.lookup, None), lines)
+    }
+
+    /// Adds the line of an entry, if it passes the filters.
+    ///
+    /// # Errors
+    /// If a lookup of the filters failed.
+    fn add(
+        &self,
+        entry: &Entry<'_>,
+        mut lookup: EntryLookup<'_>,
+        lines: &mut LineBuffer,
+    ) -> Result<(), Errno> {
+        if !self.filter.passes(entry, &mut lookup, &mut lines.path) {
+            return lookup.failure.map_or(Ok(()), Err);
         }
+        lines.count += 1;
+        self.write(entry, &mut lookup, &mut lines.text);
+        Ok(())
     }
 
     /// Adds the line of a root that is not a directory. Like find(1), lists a dangling link as
@@ -258,8 +278,7 @@ impl Plan {
             meta => meta,
         };
         let meta = meta.map_err(|errno| ListProblem::Access(path.to_vec(), errno))?;
-        self.root(path, &meta, lines);
-        Ok(())
+        self.root(path, &meta, lines).map_err(|errno| ListProblem::Access(path.to_vec(), errno))
     }
 
     /// Adds the line of an entry of `dir`, if it passes the filters. Returns the next step.
@@ -301,7 +320,7 @@ impl Plan {
                 Err(errno) => {
                     // Like find(1), list a link that cannot be followed if only its name is needed.
                     if errno == Errno::ACCESS && self.needs_name_only() {
-                        self.list(entry, dir, FileType::Unknown, None, lines);
+                        let _listed = self.list(entry, dir, FileType::Unknown, None, lines);
                     }
                     return NextStep::Failed(errno);
                 }
@@ -310,15 +329,19 @@ impl Plan {
         if self.is_undecided(&entry.name) && self.is_ignored(name, file_type, dir) {
             return NextStep::Nothing;
         }
-        self.list(entry, dir, file_type, meta, lines);
-        if file_type == FileType::Directory && self.reads(depth) {
-            NextStep::Descend
-        } else {
-            NextStep::Nothing
+        let listed = self.list(entry, dir, file_type, meta, lines);
+        match listed {
+            // The walk reports a directory that cannot be read.
+            _ if file_type == FileType::Directory && self.reads(depth) => NextStep::Descend,
+            Ok(()) => NextStep::Nothing,
+            Err(errno) => NextStep::Failed(errno),
         }
     }
 
-    /// Adds the line of an entry, if it passes the filters.
+    /// Adds the line of an entry of `dir`, if it passes the filters.
+    ///
+    /// # Errors
+    /// If a lookup of the filters failed.
     fn list(
         &self,
         entry: &fathom_walk::Entry<'_>,
@@ -326,17 +349,15 @@ impl Plan {
         file_type: FileType,
         meta: Option<&Meta>,
         lines: &mut LineBuffer,
-    ) {
-        let name = entry.name.name.to_bytes();
-        if !self.passes(name, dir, file_type, meta, lines) {
-            return;
-        }
-        lines.count += 1;
-        let LineBuffer { text, dir: path, .. } = lines;
-        let (root_len, depth) = (dir.root_path_len(), dir.depth() + 1);
-        let dir = if self.writes_dir() { path.of(dir) } else { b"" };
-        let shown = Entry { dir, name, root_len, depth, file_type, meta };
-        self.write(&shown, &mut EntryLookup { context: &self.lookup, entry: Some(entry) }, text);
+    ) -> Result<(), Errno> {
+        let (name, root_len, depth) = (entry.name.name.to_bytes(), dir.root_path_len(), dir.depth() + 1);
+        // The path of the directory is taken out of the buffer, which has more than it.
+        let mut above = std::mem::take(&mut lines.dir);
+        let path = if self.writes_dir() || self.filter.needs_path() { above.of(dir) } else { b"" };
+        let shown = Entry { dir: path, name, root_len, depth, file_type, meta };
+        let added = self.add(&shown, EntryLookup::new(&self.lookup, Some(entry)), lines);
+        lines.dir = above;
+        added
     }
 
     /// Returns whether lines and tests depend on nothing but the name of an entry.
@@ -359,30 +380,6 @@ impl Plan {
         entry.stat(Follow::No, self.fields().unwrap_or(Fields::IDENTITY))
     }
 
-    fn passes(
-        &self,
-        name: &[u8],
-        dir: &Arc<Node>,
-        file_type: FileType,
-        meta: Option<&Meta>,
-        lines: &mut LineBuffer,
-    ) -> bool {
-        let filter = &self.filter;
-        if !filter.matches_name(name, dir.depth() + 1) || !filter.matches_type(file_type) {
-            return false;
-        }
-        if filter.needs_path() {
-            let LineBuffer { path, dir: above, .. } = lines;
-            path.clear();
-            path.extend_from_slice(above.of(dir));
-            path.extend_from_slice(name);
-            if !filter.matches_path(path) {
-                return false;
-            }
-        }
-        meta.is_none_or(|meta| filter.matches_meta(meta))
-    }
-
     fn write(&self, entry: &Entry<'_>, lookup: &mut EntryLookup<'_>, out: &mut Vec<u8>) {
         match &self.format {
             LineFormat::Count => {}
@@ -396,15 +393,6 @@ impl Plan {
             LineFormat::Format(format) => format.write(entry, &self.owners, lookup, out),
             LineFormat::Json(writer) => writer.write(entry, out),
         }
-    }
-}
-
-/// Returns the last component of an operand, or `/` if there is no other, like find(1).
-pub(crate) fn base(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
-    match path[..end].rsplit(|byte| *byte == b'/').next() {
-        Some(b"") | None => b"/",
-        Some(base) => base,
     }
 }
 

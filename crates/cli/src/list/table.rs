@@ -14,6 +14,7 @@ pub(crate) enum ListOption {
     Size,
     Newer,
     Older,
+    Empty,
     MinDepth,
     MaxDepth,
     OneFileSystem,
@@ -60,6 +61,8 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
         .more("SIZE is in bytes, or has a unit: `+10M` is more than 10 * 1024 * 1024 bytes, exactly. fathom(1) has all units."),
     long(ListOption::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", ValueKind::File),
     long(ListOption::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", ValueKind::File),
+    long(ListOption::Empty, "empty", LISTED, "only empty files and directories")
+        .more("As `-empty` of find(1): regular files of 0 bytes, and directories without entries. Each directory is opened once more."),
     long(ListOption::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")
         .required("N", ValueKind::Text),
     both(ListOption::MaxDepth, b'd', "max-depth", VISITED, "nothing more than N levels below the roots")

@@ -70,7 +70,7 @@ fn compare(tree: &Tree, list_words: &str, find_words: &str) -> Vec<u8> {
 fn mixed() -> Tree {
     let tree = Tree::parse(
         "a/b/c/d/e 5, a/b/.hidden/f 1, a/.git/config 12, a/empty/, a/x.rs 1023, a/y.rs 1024, a/Z.RS 1025, a/big ~20M, \
-         a/link -> x.rs, a/dangling -> nowhere, a/to-dir -> b, p |, s %, a/hard = a/x.rs",
+         a/link -> x.rs, a/dangling -> nowhere, a/to-dir -> b, p |, s %, a/hard = a/x.rs, zero 0",
     );
     for name in
         [b"with space".as_slice(), b"new\nline", b"\xff\xfe", "\u{e9}\u{4e2d}".as_bytes(), b"-dash", b"*"]
@@ -125,6 +125,13 @@ fn filters_select_the_entries_that_finds_select() {
         ("-t f -s -1K", ". -type f -size -1024c"),
         ("-t f -s 1K", ". -type f -size 1024c"),
         ("-s +1000 -s -1025 -t f", ". -size +1000c -size -1025c -type f"),
+        ("--empty", ". -empty"),
+        ("--empty -t d", ". -empty -type d"),
+        ("--empty --regex '.*/em.*'", ". -empty -regex '.*/em.*'"),
+        ("--empty a/empty a/x.rs s zero", "a/empty a/x.rs s zero -empty"),
+        ("--empty -d 0 a/empty", "a/empty -maxdepth 0 -empty"),
+        ("--empty -d 2", ". -maxdepth 2 -empty"),
+        ("-L --empty", "-L . -empty"),
         ("--min-depth 2", ". -mindepth 2"),
         ("-d 1", ". -maxdepth 1"),
         ("-d 0", ". -maxdepth 0"),
@@ -370,6 +377,37 @@ fn unreadable_directories_are_reported_and_the_rest_is_listed() {
                 "fathom list: cannot read directory './locked': Permission denied"
             ]
         );
+    }
+}
+
+#[test]
+fn a_directory_whose_entries_cannot_be_counted_is_reported_once() {
+    if !rustix::process::geteuid().is_root() {
+        return crate::support::skip("needs root, to run as somebody else");
+    }
+    let tree = Tree::parse("a/zero 0, locked/f 1");
+    for (words, listed, reported) in [
+        ("--empty .", "./a/zero\n", "cannot read directory './locked'"),
+        ("--empty -d 1 .", "", "cannot access './locked'"),
+        ("--empty -d 0 locked", "", "cannot read directory 'locked'"),
+        ("-d 0 locked", "locked\n", ""),
+    ] {
+        for order in ["path", "any"] {
+            let script = format!(
+                "chmod 0 locked; setpriv --reuid=65534 --clear-groups \"$0\" list --order={order} {words}; \
+                 status=$?; chmod 755 locked; exit $status"
+            );
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]).arg(Program::AsDu.bin().join("fathom"));
+            let output = run(command.current_dir(tree.path()).env("LC_ALL", "C"));
+            let errors = match reported {
+                "" => String::new(),
+                reported => format!("fathom list: {reported}: Permission denied\n"),
+            };
+            assert_eq!(String::from_utf8_lossy(&output.stderr), errors, "{words} {order}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), listed, "{words} {order}");
+            assert_eq!(output.status.code(), Some(i32::from(!reported.is_empty())), "{words} {order}");
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::support::commands::{fathom, stdout_of};
 
 fn varied() -> Tree {
     let tree = Tree::parse(
-        "s/a/f.c 5000, s/a/g = s/a/f.c, s/a/empty/, s/a/b/c/d/x.TXT 3, s/a/b/l -> ../nowhere, s/p |, s/s %, s/.hidden/in 1, s/h ~8G, \
+        "s/a/f.c 5000, s/a/g = s/a/f.c, s/a/empty/, s/a/b/c/d/x.TXT 3, s/a/b/l -> ../nowhere, s/p |, s/s %, s/zero 0, s/.hidden/in 1, s/h ~8G, \
          s/b/.dot 10, s/b/build/x.o 3, other 9",
     );
     fs::write(tree.path().join(OsStr::from_bytes(b"s/\xff\n")), "odd").unwrap();
@@ -41,6 +41,8 @@ fn filters_and_formats_are_those_of_list() {
         &["-0", "--size=+1k"],
         &["-0", "--newer=1h"],
         &["-0", "--older=1h"],
+        &["-0", "--empty"],
+        &["-0", "--empty", "--type=d", "-d2"],
         &["-0", "--min-depth=2"],
         &["-0", "-d2"],
         &["-0", "-d0"],

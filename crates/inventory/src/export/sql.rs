@@ -20,7 +20,7 @@ const STATEMENT_BYTES: usize = 256 * 1024;
 pub(super) fn write(inventory: &Inventory, span: Span, out: &mut OutputBuffer<'_>) -> Result<(), Error> {
     // Check first that `parent_id` leads from every directory to a root: a reader of the tables may
     // follow it.
-    ReplayTree::read(inventory, span, None)?;
+    ReplayTree::read(inventory, span, None, false)?;
     out.buffer.extend_from_slice(b"BEGIN;\n");
     for table in Table::ALL {
         create(table, inventory.manifest().optional_columns, &mut out.buffer);

@@ -21,7 +21,7 @@ impl<'a> ReplayEntry<'a> {
     /// Creates an entry without further values.
     #[must_use]
     pub fn new(entry: Entry<'a>) -> Self {
-        Self { entry, optional_values: None, link: None, state: None, errno: None }
+        Self { entry, optional_values: None, link: None, state: None, entries: None, errno: None }
     }
 }
 
@@ -61,6 +61,10 @@ pub trait ReplayVisitor {
     }
     /// Returns whether the visitor needs the targets of symbolic links.
     fn needs_links(&self) -> bool {
+        false
+    }
+    /// Returns whether the visitor needs the numbers of entries of directories.
+    fn needs_entry_counts(&self) -> bool {
         false
     }
     /// Begins the replay.
@@ -112,6 +116,8 @@ pub struct ReplayEntry<'a> {
     pub link: Option<&'a [u8]>,
     /// The state of a directory.
     pub state: Option<DirState>,
+    /// The number of entries of a directory, if it is complete and the visitor needs the number.
+    pub entries: Option<u64>,
     /// The error because of which metadata is missing or a directory is incomplete, if the visitor
     /// needs metadata.
     pub errno: Option<Errno>,
@@ -151,7 +157,8 @@ pub struct ReplayEntry<'a> {
 /// ```
 pub fn replay(inventory: &Inventory, span: Span, visitor: impl ReplayVisitor) -> Result<(), Error> {
     let needs = |name: &str| visitor.needs_column(name);
-    let tree = ReplayTree::read(inventory, span, visitor.needs_dir_metadata().then_some(&needs))?;
+    let needs_column = visitor.needs_dir_metadata().then_some(&needs as &dyn Fn(&str) -> bool);
+    let tree = ReplayTree::read(inventory, span, needs_column, visitor.needs_entry_counts())?;
     ReplayWalk::new(&tree, visitor).run(inventory, span)
 }
 

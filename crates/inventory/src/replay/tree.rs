@@ -10,7 +10,8 @@ use parquet::errors::{ParquetError, Result};
 
 use super::damaged;
 use crate::store::{
-    DirState, Error, Inventory, MetaColumns, OptionalValues, PathColumns, RowGroup, Table, errno_of,
+    DirState, Error, Inventory, MetaColumns, NumberColumn, OptionalValues, PathColumns, RowGroup, Table,
+    errno_of,
 };
 use crate::top::span::Span;
 
@@ -26,6 +27,8 @@ pub(crate) struct ReplayTree {
     /// The optional columns of each directory; empty if they are not needed or the inventory has
     /// none.
     optional_values: Vec<OptionalValues<'static>>,
+    /// The number of entries of each directory; empty if it is not needed.
+    entries: Vec<u64>,
     /// The row of each directory, which is the index into the vectors above.
     rows: Vec<usize>,
     tops: usize,
@@ -42,11 +45,13 @@ struct ReplayDir {
 }
 
 impl ReplayTree {
-    /// Reads the directories in `span`, with those columns of metadata that `needs_column` accepts.
+    /// Reads the directories in `span`, with the columns of metadata that `needs_column` accepts,
+    /// and with the numbers of their entries if `needs_entries`.
     pub(crate) fn read(
         inventory: &Inventory,
         span: Span,
         needs_column: Option<&dyn Fn(&str) -> bool>,
+        needs_entries: bool,
     ) -> Result<Self, Error> {
         let first = if span == Span::ALL { 1 } else { span.first };
         let mut tree = Self {
@@ -55,11 +60,12 @@ impl ReplayTree {
             names: Vec::new(),
             metas: Vec::new(),
             optional_values: Vec::new(),
+            entries: Vec::new(),
             rows: Vec::new(),
             tops: 0,
         };
-        let mut rows =
-            TreeBuilder { span, needs_column, spans: Vec::new(), subtrees: SubtreeStack::default() };
+        let (spans, subtrees) = (Vec::new(), SubtreeStack::default());
+        let mut rows = TreeBuilder { span, needs_column, needs_entries, spans, subtrees };
         inventory.each(Table::Dirs, |group| rows.add(inventory, group, &mut tree))?;
         let whole = rows.subtrees.tops(first, tree.dirs.len(), span == Span::ALL);
         tree.tops = whole.ok_or_else(|| inventory.refused("its directories do not fit together"))?;
@@ -125,6 +131,12 @@ impl ReplayTree {
         self.metas.get(self.rows[index])?.as_ref()
     }
 
+    /// Returns the number of entries of the directory at `index`, if it was read and is complete.
+    pub(super) fn entries(&self, index: usize) -> Option<u64> {
+        let is_complete = self.state(index) == DirState::Complete;
+        self.entries.get(self.rows[index]).copied().filter(|_| is_complete)
+    }
+
     pub(super) fn optional_values(&self, index: usize) -> Option<&OptionalValues<'static>> {
         self.optional_values.get(self.rows[index])
     }
@@ -135,6 +147,7 @@ struct TreeBuilder<'a> {
     span: Span,
     /// Accepts the needed columns of metadata; `None` if no metadata is needed.
     needs_column: Option<&'a dyn Fn(&str) -> bool>,
+    needs_entries: bool,
     /// The first and the last number at and below each directory.
     spans: Vec<(i64, i64)>,
     subtrees: SubtreeStack,
@@ -150,6 +163,10 @@ impl TreeBuilder<'_> {
         if let (Some(metas), Some(needs)) = (&mut metas, self.needs_column) {
             metas.load(group, needs)?;
         }
+        let counts = match self.needs_entries {
+            true => Some([group.numbers("n_files")?, group.numbers("n_dirs")?, group.numbers("n_other")?]),
+            false => None,
+        };
         let errnos = if self.needs_column.is_some() { Some(group.numbers("errno")?) } else { None };
         for row in (0..group.rows()).filter(|row| self.span.contains(ids.or_zero()[*row])) {
             let (id, span) = (ids.or_zero()[row], (pre.or_zero()[row], post.or_zero()[row]));
@@ -173,6 +190,8 @@ impl TreeBuilder<'_> {
             let errno = errnos.as_ref().and_then(|errnos| errnos.get(row));
             let errno = errno.map_or(0, |errno| errno_of(Some(errno)).raw_os_error() as u16);
             tree.dirs.push(ReplayDir { last: 0, name_end: tree.names.len(), state, errno });
+            let count = |column: &NumberColumn| u64::try_from(column.or_zero()[row]).unwrap_or(0);
+            tree.entries.extend(counts.as_ref().map(|counts| counts.iter().map(count).sum::<u64>()));
             tree.metas.extend(metas.as_ref().map(|metas| metas.get(row)));
             tree.optional_values.extend(
                 metas.as_ref().and_then(|metas| metas.optional_values(row)).map(OptionalValues::into_owned),

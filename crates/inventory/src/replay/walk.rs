@@ -216,8 +216,8 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
         let name = self.tree.name(index);
         let (state, meta, errno) = (self.tree.state(index), self.tree.meta(index), self.tree.errno(index));
         let item = self.path.item(name, FileType::Directory, meta, errno);
-        let optional_values = self.tree.optional_values(index);
-        self.visitor.enter(&ReplayEntry { state: Some(state), optional_values, ..item }, state);
+        let (optional_values, entries) = (self.tree.optional_values(index), self.tree.entries(index));
+        self.visitor.enter(&ReplayEntry { state: Some(state), entries, optional_values, ..item }, state);
         self.path.push(index, name);
     }
 

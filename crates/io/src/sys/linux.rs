@@ -154,7 +154,7 @@ pub fn read_names(dir: &Dir, names: &mut Names, limit: usize) -> Result<bool, Er
 }
 
 /// Appends the names from one getdents64 call, up to `limit` entries in `names`. Returns false at
-/// the end of the directory.
+/// the end of the directory. A call before the end may append none: `.` and `..` are dropped.
 ///
 /// # Errors
 /// As [`read_names`].
