@@ -24,19 +24,6 @@ use crate::predicate::{Conditions, Predicate};
 use crate::scan::as_path;
 use crate::stream::EntryStream;
 
-/// The kinds of reports, with the names of `fathom top --by`.
-const KINDS: [(&str, ReportKind); 9] = [
-    ("dir", ReportKind::Dir),
-    ("file", ReportKind::File),
-    ("user", ReportKind::User),
-    ("group", ReportKind::Group),
-    ("ext", ReportKind::Ext),
-    ("age", ReportKind::Age),
-    ("size", ReportKind::Size),
-    ("type", ReportKind::Type),
-    ("depth", ReportKind::Depth),
-];
-
 /// An inventory.
 #[pyclass(frozen, module = "fathomfs")]
 pub(crate) struct Inventory {
@@ -182,9 +169,8 @@ impl Inventory {
         count: usize,
         below: Option<Vec<u8>>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let kind = KINDS.iter().find(|(name, _)| *name == by).map(|(_, kind)| *kind);
-        let by = kind.ok_or_else(|| {
-            let names = KINDS.map(|(name, _)| name).join(", ");
+        let by = ReportKind::from_word(by).ok_or_else(|| {
+            let names = ReportKind::ALL.map(ReportKind::word).join(", ");
             PyValueError::new_err(format!("unknown report {by:?}: the reports are {names}"))
         })?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

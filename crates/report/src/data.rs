@@ -13,7 +13,7 @@ use crate::errors::ErrorSummary;
 use crate::growth::Growth;
 use crate::json::JsonText;
 use crate::nodes::{self, NodesByPath};
-use crate::{kinds, totals_of};
+use crate::{TOTALS, kinds, totals_of};
 
 /// The most rows of a table.
 const ROWS_MAX: usize = 50;
@@ -83,15 +83,9 @@ impl PageData<'_> {
 
     /// Writes the totals by owner, extension, kind, age and size.
     fn write_totals(&self, json: &mut JsonText) {
-        let words = [
-            (ReportKind::User, "user"),
-            (ReportKind::Ext, "ext"),
-            (ReportKind::Age, "age"),
-            (ReportKind::Size, "size"),
-        ];
-        for (by, word) in words {
+        for by in TOTALS {
             let rows = totals_of(&self.totals, by).rows.iter().take(ROWS_MAX);
-            json.key(word).array(rows, |json, row| write_row(&label(row), &row.sum, json));
+            json.key(by.word()).array(rows, |json, row| write_row(&label(row), &row.sum, json));
         }
         json.key("kind").array(self.kinds(), |json, (label, sum)| write_row(label.as_bytes(), &sum, json));
     }
@@ -104,10 +98,7 @@ impl PageData<'_> {
     /// Iterates over the owners in the rows of their table.
     fn owners(&self) -> impl Iterator<Item = Option<u32>> {
         let rows = totals_of(&self.totals, ReportKind::User).rows.iter().take(ROWS_MAX);
-        rows.map(|row| match row.key {
-            GroupKey::Id(id) => Some(id),
-            _ => None,
-        })
+        rows.map(|row| if let GroupKey::Id(id) = row.key { Some(id) } else { None })
     }
 
     /// Returns the totals by kind, the largest first, then the total of directories.
@@ -157,7 +148,9 @@ fn label(row: &ReportRow) -> Vec<u8> {
         GroupKey::Unknown => b"(unknown)".to_vec(),
         GroupKey::Age(at) => class(&AGE_LABELS, at),
         GroupKey::Size(at) => class(&SIZE_LABELS, at),
-        _ => row.text.clone(),
+        GroupKey::Path | GroupKey::Extension | GroupKey::Id(_) | GroupKey::Type(_) | GroupKey::Depth(_) => {
+            row.text.clone()
+        }
     }
 }
 

@@ -54,16 +54,10 @@ impl TopParser {
         let mut operands = operands.into_iter();
         let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
         no_more(operands, charset)?;
-        let all = matches!(self.by, ReportKind::Age | ReportKind::Size | ReportKind::Depth);
         let count = match self.lines {
             Some(lines) => usize::try_from(lines.get()).unwrap_or(usize::MAX),
-            None => {
-                if all {
-                    usize::MAX
-                } else {
-                    LINES
-                }
-            }
+            None if self.by.is_ordered() => usize::MAX,
+            None => LINES,
         };
         let ask = ReportOptions { by: self.by, count, below: self.below, now: now_us() };
         Ok(TopArgs { inventory: inventory.into(), ask, json: self.json })
@@ -72,6 +66,5 @@ impl TopParser {
 
 /// Parses the value of `--by`.
 fn by(word: &[u8]) -> Result<ReportKind, value::ValueError> {
-    use ReportKind::{Age, Depth, Dir, Ext, File, Group, Size, Type, User};
-    value::one_of(word, BY_WORDS, &[Dir, File, User, Group, Ext, Age, Size, Type, Depth])
+    value::one_of(word, BY_WORDS, &ReportKind::ALL)
 }

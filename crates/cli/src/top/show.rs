@@ -14,7 +14,7 @@ use crate::shared::screen::Screen;
 /// Writes lines of text.
 pub(crate) fn text(report: &UsageReport, by: ReportKind, screen: &Screen, out: &mut Output) {
     if !report.rows.is_empty() {
-        screen.write_header(&["usage", "size", "entries", "share", by_word(by)], out.buffer());
+        screen.write_header(&["usage", "size", "entries", "share", by.word()], out.buffer());
     }
     for row in &report.rows {
         let share = per_mille(&row.sum, &report.total);
@@ -80,7 +80,7 @@ pub(crate) fn write_key(key: GroupKey, text: &[u8], by: ReportKind, object: &mut
     if key == GroupKey::Path {
         return object.text("path", text);
     }
-    object.text("by", by_word(by).as_bytes());
+    object.text("by", by.word().as_bytes());
     match key {
         GroupKey::Path | GroupKey::Extension => object.text("key", text),
         GroupKey::Id(id) => {
@@ -113,20 +113,6 @@ fn class(words: &[&'static str], place: usize) -> &'static str {
 
 fn word(letter: u8) -> &'static str {
     TYPES.into_iter().find(|kind| type_letter(*kind) == letter).map_or("unknown", fathom_walk::FileType::name)
-}
-
-fn by_word(by: ReportKind) -> &'static str {
-    match by {
-        ReportKind::Dir => "dir",
-        ReportKind::File => "file",
-        ReportKind::User => "user",
-        ReportKind::Group => "group",
-        ReportKind::Ext => "ext",
-        ReportKind::Age => "age",
-        ReportKind::Size => "size",
-        ReportKind::Type => "type",
-        ReportKind::Depth => "depth",
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The options of `fathom top`: names and help texts. `args.rs` implements them.
 
+use fathom_inventory::top::ReportKind;
+
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long};
 
@@ -13,7 +15,15 @@ pub(crate) enum TopOption {
 }
 
 /// The values of `--by`.
-pub(crate) const BY_WORDS: &[&str] = &["dir", "file", "user", "group", "ext", "age", "size", "type", "depth"];
+pub(crate) const BY_WORDS: &[&str] = &{
+    let mut words = [""; ReportKind::ALL.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = ReportKind::ALL[at].word();
+        at += 1;
+    }
+    words
+};
 
 const SHOWN: &str = "What is shown, and how";
 const ABOUT: &str = "About the program";

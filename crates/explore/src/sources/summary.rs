@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use fathom_inventory::top::AGES;
+use fathom_inventory::top::{AGE_LABELS, AGES};
 use fathom_inventory::{OwnerKind, Owners};
 
 use crate::source::{Amount, SumKey, SumRow};
@@ -14,18 +14,13 @@ use crate::source::{Amount, SumKey, SumRow};
 const KEYS_MAX: usize = 4096;
 const DAY_S: i64 = 86_400;
 
-/// The words for the classes of [`AGES`], and for times in the future and unknown ones, as in
-/// `fathom top`.
-const AGE_WORDS: [&str; AGES.len() + 3] = [
-    "under 1 day",
-    "under 7 days",
-    "under 30 days",
-    "under 1 year",
-    "under 3 years",
-    "older",
-    "in the future",
-    "unknown",
-];
+/// The number of classes of ages: one for each of [`AGE_LABELS`], and one of unknown ages.
+const AGE_CLASSES: usize = AGE_LABELS.len() + 1;
+
+/// Returns the word for a class of ages.
+fn age_word(class: usize) -> &'static str {
+    AGE_LABELS.get(class).copied().unwrap_or("unknown")
+}
 
 /// The sums of files by extension, owner and age.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +28,7 @@ pub(crate) struct FileSummary {
     /// By extension; empty for files without one.
     extensions: BoundedSums<Box<[u8]>>,
     owners: BoundedSums<UserId>,
-    ages: [Amount<u64>; AGE_WORDS.len()],
+    ages: [Amount<u64>; AGE_CLASSES],
     files: u64,
 }
 
@@ -158,10 +153,12 @@ impl FileSummary {
             }),
             SumKey::Owner => self.owners.rows(owner),
             SumKey::Age => {
-                let ages = AGE_WORDS.iter().zip(&self.ages).filter(|(_, amount)| amount.entries > 0);
-                return ages
-                    .map(|(word, amount)| SumRow { key: word.as_bytes().to_vec(), amount: *amount })
-                    .collect();
+                let ages = self.ages.iter().enumerate().filter(|(_, amount)| amount.entries > 0);
+                let row = |(class, amount): (usize, &Amount<u64>)| SumRow {
+                    key: age_word(class).as_bytes().to_vec(),
+                    amount: *amount,
+                };
+                return ages.map(row).collect();
             }
         };
         rows.sort_unstable_by(|one, other| {
@@ -172,7 +169,7 @@ impl FileSummary {
     }
 }
 
-/// Returns the index of the age class in [`AGE_WORDS`].
+/// Returns the number of the age class, of which [`age_word`] returns the word.
 fn age_class(mtime_s: Option<i64>, now_s: i64) -> usize {
     let Some(mtime_s) = mtime_s else { return AGES.len() + 2 };
     if mtime_s > now_s {
@@ -230,11 +227,11 @@ mod tests {
 
     #[test]
     fn classes_of_age_change_at_whole_days() {
-        let class = |age_s: i64| AGE_WORDS[age_class(Some(0), age_s)];
+        let class = |age_s: i64| age_word(age_class(Some(0), age_s));
         assert_eq!(
             [-1, 0, DAY_S - 1, DAY_S, 1095 * DAY_S].map(class),
             ["in the future", "under 1 day", "under 1 day", "under 7 days", "older"]
         );
-        assert_eq!(AGE_WORDS[age_class(Some(i64::MIN), i64::MAX)], "older");
+        assert_eq!(age_word(age_class(Some(i64::MIN), i64::MAX)), "older");
     }
 }

@@ -47,8 +47,7 @@ pub(super) fn reports(
         }
         Ok(())
     })?;
-    let is_ordered = |by| matches!(by, ReportKind::Age | ReportKind::Size);
-    Ok(totals.into_iter().map(|(by, groups)| groups.report(is_ordered(by))).collect())
+    Ok(totals.into_iter().map(|(by, groups)| groups.report(by.is_ordered())).collect())
 }
 
 /// The column that decides the group of a row.
@@ -68,7 +67,12 @@ impl GroupProperty {
             ReportKind::Ext => Self::Extension(group.texts("ext")?),
             ReportKind::Size => Self::Size(group.numbers("size")?),
             ReportKind::Type => Self::Type(group.texts("type")?),
-            _ => return Self::of_dirs(by, group, now),
+            ReportKind::Dir
+            | ReportKind::File
+            | ReportKind::User
+            | ReportKind::Group
+            | ReportKind::Age
+            | ReportKind::Depth => return Self::of_dirs(by, group, now),
         })
     }
 
@@ -79,7 +83,9 @@ impl GroupProperty {
             ReportKind::Group => Self::Id(group.numbers("gid")?),
             ReportKind::Age => Self::Modified(group.numbers("mtime")?, now),
             ReportKind::Type => Self::All(GroupKey::Type(b'd')),
-            _ => Self::All(GroupKey::Directory),
+            ReportKind::Dir | ReportKind::File | ReportKind::Ext | ReportKind::Size | ReportKind::Depth => {
+                Self::All(GroupKey::Directory)
+            }
         })
     }
 

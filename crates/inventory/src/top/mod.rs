@@ -87,6 +87,60 @@ pub enum ReportKind {
     Depth,
 }
 
+impl ReportKind {
+    /// All kinds, in the order of the help.
+    pub const ALL: [Self; 9] = [
+        Self::Dir,
+        Self::File,
+        Self::User,
+        Self::Group,
+        Self::Ext,
+        Self::Age,
+        Self::Size,
+        Self::Type,
+        Self::Depth,
+    ];
+
+    /// Returns the word for the kind: the value of `--by`, the heading of a column, and a key in
+    /// JSON.
+    ///
+    /// ```
+    /// use fathom_inventory::top::ReportKind;
+    ///
+    /// assert_eq!(ReportKind::from_word("ext"), Some(ReportKind::Ext));
+    /// assert_eq!(ReportKind::Ext.word(), "ext");
+    /// ```
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Dir => "dir",
+            Self::File => "file",
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Ext => "ext",
+            Self::Age => "age",
+            Self::Size => "size",
+            Self::Type => "type",
+            Self::Depth => "depth",
+        }
+    }
+
+    /// Returns the kind with this word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Returns whether the rows have an order of their own. Rows of other kinds are sorted by size.
+    #[must_use]
+    pub const fn is_ordered(self) -> bool {
+        match self {
+            Self::Age | Self::Size | Self::Depth => true,
+            Self::Dir | Self::File | Self::User | Self::Group | Self::Ext | Self::Type => false,
+        }
+    }
+}
+
 /// The property that the entries of a row share. Ages and sizes are indices into [`AGES`] and
 /// [`SIZES`]. A new variant is a breaking change, because programs label each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -289,7 +343,13 @@ fn name(inventory: &Inventory, by: ReportKind, rows: &mut [ReportRow]) -> Result
     let table = match by {
         ReportKind::User => Table::Users,
         ReportKind::Group => Table::Groups,
-        _ => return Ok(()),
+        ReportKind::Dir
+        | ReportKind::File
+        | ReportKind::Ext
+        | ReportKind::Age
+        | ReportKind::Size
+        | ReportKind::Type
+        | ReportKind::Depth => return Ok(()),
     };
     let mut wanted: HashMap<GroupKey, &mut Vec<u8>> =
         rows.iter_mut().map(|row| (row.key, &mut row.text)).collect();
