@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::support::outcome::ProgramEnd;
-use crate::support::program::{ENGINES, Program};
+use crate::support::program::{ENGINES, Program, gnu_description};
 use crate::support::random::Random;
 use command::CommandLine;
 use forest::RandomTree;
@@ -56,7 +56,7 @@ fn try_tree(seed: u64) -> Option<String> {
         let difference = differs(&forest, &line, program)?;
         let (line, difference) = shortest(&forest, line, program, difference);
         let case = line.case(&forest.tree).describe();
-        Some(format!("{program:?} differs from GNU du.\n{case}\n{difference}"))
+        Some(format!("{program:?} differs from {}.\n{difference}\n{case}", gnu_description()))
     })
 }
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::fuse::{FuseServer, ScriptedFs};
 use super::outcome::{Outcome, RunningProgram, finish};
-use super::program::{Program, forms};
+use super::program::{Program, forms, gnu_description};
 use super::tree::Tree;
 use super::{release, skip};
 
@@ -150,7 +150,7 @@ impl Case<'_> {
     #[track_caller]
     pub(crate) fn agree(&self, program: Program, mut expected: Outcome) -> Outcome {
         if let Some(difference) = self.difference(program, &mut expected) {
-            panic!("{program:?} differs from GNU du.\n{}\n{difference}", self.describe());
+            panic!("{program:?} differs from {}.\n{difference}\n{}", gnu_description(), self.describe());
         }
         expected
     }
@@ -249,8 +249,16 @@ impl Case<'_> {
             self.env.iter().map(|(name, value)| format!("{}={} ", name.display(), quoted(value))).collect();
         let stdin = (!self.stdin.is_empty()).then(|| format!("\nstdin: {}", self.stdin.escape_ascii()));
         let shell = self.shell_text(Program::Gnu).map(|text| format!("\nshell: {text}")).unwrap_or_default();
-        let command = format!("{}du {}{}{shell}", env.concat(), words.join(" "), stdin.unwrap_or_default());
-        format!("command: {command}\ntree (inode, blocks, size, links, mode, name):\n{}", self.tree.listing())
+        let line = format!("{}du {}", env.concat(), words.join(" "));
+        let repeat = match self.tree.is_kept() {
+            true => format!("cd '{}' && LC_ALL=C.UTF-8 TZ=UTC {line}", self.tree.path().display()),
+            false => "FATHOM_KEEP=1 keeps the tree, and gives a line to paste here".to_owned(),
+        };
+        format!(
+            "command: {line}{}{shell}\nrepeat: {repeat}\ntree (inode, blocks, size, links, mode, name):\n{}",
+            stdin.unwrap_or_default(),
+            self.tree.listing()
+        )
     }
 }
 

@@ -1,8 +1,9 @@
 //! A scripted FUSE file system, for states that no disk file system can be brought into:
 //! directories that are their own ancestors, names that vanish between getdents64(2) and stat(2),
-//! listings that fail midway, directories whose open is delayed. Read-only. Speaks the kernel's
-//! protocol itself, so that no library is needed, and is mounted in the mount namespace of the
-//! program under test.
+//! listings that fail midway, directories whose open is delayed. Read-only, and mounted in the
+//! mount namespace of the program under test. Speaks the kernel's protocol itself: `fuser`, which
+//! the slow filesystem of the benchmarks uses, has no entries of unknown type, and takes inode
+//! numbers for node numbers, so that no two directories can have the same one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

@@ -105,10 +105,17 @@ pub(crate) fn gnu_version() -> (u32, u32) {
     })
 }
 
+/// Describes the GNU du that runs, with its release: a difference may be one between releases.
+pub(crate) fn gnu_description() -> String {
+    let (major, minor) = gnu_version();
+    format!("GNU du {major}.{minor} ({})", gnu_path().display())
+}
+
 fn gnu_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
-        let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gnu-du/du");
+        // tools/test.sh unpacks Debian's newest one below the target directory.
+        let fetched = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("gnu-du").join("du");
         let chosen = env::var_os("FATHOM_GNU_DU").map(PathBuf::from);
         chosen
             .or_else(|| fetched.exists().then_some(fetched))

@@ -82,6 +82,11 @@ impl Tree {
         &self.inner
     }
 
+    /// Whether the tree stays when it is dropped.
+    pub(crate) fn is_kept(&self) -> bool {
+        std::env::var_os("FATHOM_KEEP").is_some()
+    }
+
     /// Whether the tree is on tmpfs.
     pub(crate) fn is_on_tmpfs(&self) -> bool {
         const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
@@ -217,7 +222,7 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        if std::env::var_os("FATHOM_KEEP").is_some() {
+        if self.is_kept() {
             println!("kept: {}", self.inner.display());
             return;
         }
