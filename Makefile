@@ -43,6 +43,7 @@ fmt:
 
 clippy: clippy-apart
 	$(cargo) clippy --workspace --all-targets $(LOCKED) -- -D warnings
+	$(cargo) clippy --manifest-path crates/python/Cargo.toml --target-dir $(target)/python $(LOCKED) -- -D warnings
 
 # What rust-build does not lint: crates without their default features, and the playground. In `make test-all`.
 clippy-apart:
