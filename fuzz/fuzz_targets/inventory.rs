@@ -37,7 +37,7 @@ fn create_inventory(top: &Path) -> std::io::Result<Vec<(Table, Vec<u8>)>> {
         optional_columns: OptionalColumns { project: true, xattrs: true, acl: true, ignored: true },
         owners: Owners::read(),
         roots: vec![CString::new(tree.as_os_str().as_bytes())?],
-        choice: Model::Sync,
+        model: Model::Sync,
         ..Scan::default()
     };
     let inventory_dir = top.join("made.inv");

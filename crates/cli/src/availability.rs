@@ -154,7 +154,7 @@ mod tests {
 
     fn availability() -> Availability {
         let unavailable =
-            Unavailable { deed: "set up io_uring", errno: Errno::PERM, cause: "forbidden".to_string() };
+            Unavailable { operation: "set up io_uring", errno: Errno::PERM, cause: "forbidden".to_string() };
         Availability {
             kernel: "Linux 6.1".to_string(),
             cpus: 2,

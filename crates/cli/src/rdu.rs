@@ -89,7 +89,7 @@ struct RduArgs {
     summarize: bool,
 }
 
-fn measure(name: &'static str, choice: Model, args: RduArgs, paths: Vec<OsString>) -> u8 {
+fn measure(name: &'static str, model: Model, args: RduArgs, paths: Vec<OsString>) -> u8 {
     let options = Options {
         measure: Measure::Lengths,
         links: HardLinks::EachTime,
@@ -100,7 +100,7 @@ fn measure(name: &'static str, choice: Model, args: RduArgs, paths: Vec<OsString
     let block_size = if args.human { BlockSize::HUMAN } else { BlockSize::BYTES };
     let mut report =
         RduReport { name, block_size, paths: paths.into_iter(), out: Output::new(), failed: false };
-    let engine = Engine { choice, ..Engine::default() };
+    let engine = Engine { model, ..Engine::default() };
     if let Err(error) = scan(Arc::new(options), engine, &KnownOperands::AtMostOne, &mut report, &mut |_| ()) {
         report.print_error(error.to_string().as_bytes());
         if error.op() == Op::Work {

@@ -21,7 +21,7 @@ use crate::visitor::{DuVisitor, FileRun, ScanItem};
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
     /// The I/O model.
-    pub choice: Model,
+    pub model: Model,
     /// The fixed number of workers; `None` leaves it to the model.
     pub threads: Option<usize>,
     /// Concurrency hints by device.
@@ -126,7 +126,7 @@ fn walk_options(visitor: &DuVisitor, engine: Engine) -> fathom_walk::Options {
     let follow = |follows| if follows { Link::Yes } else { Link::No };
     let times = if options.time.is_some() { Fields::TIMES } else { Fields::IDENTITY };
     fathom_walk::Options::default()
-        .model(engine.choice)
+        .model(engine.model)
         .threads(engine.threads)
         .follow_roots(follow(options.follow != Follow::Never))
         .follow_links(follow(options.follow == Follow::Always))

@@ -109,7 +109,7 @@ pub fn usage(
 ) -> Result<UsageOutcome, Error> {
     let UsageOptions { one_file_system, exclude, engine } = options;
     let walk = Options::default()
-        .model(engine.choice)
+        .model(engine.model)
         .threads(engine.threads)
         .hints(engine.hints)
         .fields(Fields::SIZE.union(Fields::BLOCKS).union(Fields::IDENTITY))

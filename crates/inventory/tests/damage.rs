@@ -34,7 +34,7 @@ fn inventory(top: &Path) -> PathBuf {
     let options = Scan {
         checkpoint_entries: u64::MAX,
         roots: vec![root(&tree), root(&top.join("missing"))],
-        choice: Model::Sync,
+        model: Model::Sync,
         owners: Owners::read(),
         ..Scan::default()
     };

@@ -72,7 +72,7 @@ impl Observer for StopAfterRoot {
 fn options(root: &Path, selects: bool) -> Scan {
     Scan {
         roots: vec![CString::new(root.as_os_str().as_bytes()).unwrap()],
-        choice: Model::Sync,
+        model: Model::Sync,
         selector: if selects { |_, _| Some(Arc::new(BlockBelowRoot)) } else { |_, _| None },
         checkpoint_entries: u64::MAX,
         ..Scan::default()

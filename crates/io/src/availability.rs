@@ -86,22 +86,22 @@ pub fn probe(model: Model) -> Result<(), Unavailable> {
 
 /// Returns the reason why a build without `feature` does not have a model.
 #[must_use]
-pub fn not_built(deed: &'static str, feature: &str) -> Unavailable {
+pub fn not_built(operation: &'static str, feature: &str) -> Unavailable {
     let cause = format!("this build is without the feature '{feature}'");
-    Unavailable { deed, errno: Errno::NOSYS, cause }
+    Unavailable { operation, errno: Errno::NOSYS, cause }
 }
 
 /// Returns the reason why a caller that reads metadata does not run `model`.
 #[must_use]
 pub fn no_metadata(model: Model) -> Unavailable {
     let cause = format!("the model '{model}' has no metadata calls");
-    Unavailable { deed: "read directories", errno: Errno::NOTSUP, cause }
+    Unavailable { operation: "read directories", errno: Errno::NOTSUP, cause }
 }
 
 #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
-fn posix_only(deed: &'static str) -> Unavailable {
+fn posix_only(operation: &'static str) -> Unavailable {
     let cause = "this build makes POSIX calls only".to_owned();
-    Unavailable { deed, errno: Errno::NOSYS, cause }
+    Unavailable { operation, errno: Errno::NOSYS, cause }
 }
 
 #[cfg(feature = "tokio")]
@@ -130,8 +130,8 @@ fn linux_calls(_deed: &'static str) -> Result<(), Unavailable> {
 }
 
 #[cfg(not(all(target_os = "linux", not(feature = "posix"))))]
-fn linux_calls(deed: &'static str) -> Result<(), Unavailable> {
-    Err(posix_only(deed))
+fn linux_calls(operation: &'static str) -> Result<(), Unavailable> {
+    Err(posix_only(operation))
 }
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -153,12 +153,12 @@ fn transfer(model: Model) -> Result<(), Unavailable> {
 
     use crate::data::transfer::{CopyMethod, Transfer};
 
-    let (way, deed) = match model {
+    let (way, operation) = match model {
         Model::CopyFileRange => (CopyMethod::CopyFileRange, "call copy_file_range"),
         Model::Splice => (CopyMethod::Splice, "call splice"),
         _ => (CopyMethod::Sendfile, "call sendfile"),
     };
-    let refused = |errno, cause: &str| Unavailable { deed, errno, cause: cause.to_owned() };
+    let refused = |errno, cause: &str| Unavailable { operation, errno, cause: cause.to_owned() };
     let no_fd = |errno| refused(errno, "no descriptor is left");
     let null = OpenOptions::new().read(true).write(true).open("/dev/null");
     let null = null.map_err(|error| no_fd(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;

@@ -356,7 +356,7 @@ impl std::error::Error for UnknownModel {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     /// The action that failed, as in "set up io_uring".
-    pub deed: &'static str,
+    pub operation: &'static str,
     /// The error of the action.
     pub errno: Errno,
     /// The likely cause, in a few words.
@@ -366,7 +366,7 @@ pub struct Unavailable {
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = std::io::Error::from(self.errno);
-        write!(f, "cannot {}: {error} ({})", self.deed, self.cause)
+        write!(f, "cannot {}: {error} ({})", self.operation, self.cause)
     }
 }
 

@@ -190,7 +190,7 @@ struct BlockingRuntime(Option<Runtime>);
 impl BlockingRuntime {
     fn new() -> Result<Self, Unavailable> {
         let unavailable = |error: &io::Error, cause: &str| Unavailable {
-            deed: "use tokio::fs",
+            operation: "use tokio::fs",
             errno: errno(error),
             cause: cause.to_string(),
         };

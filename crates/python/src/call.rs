@@ -13,7 +13,7 @@ use crate::error::raised;
 use crate::values::value;
 
 /// Time between two looks at signals and progress.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The progress of a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +84,7 @@ fn run_until<T: Send + 'static>(
         .map_err(|error| raised(py, error.raw_os_error().unwrap_or(0), "start a thread", None))?;
     let mut failure = None;
     let result = loop {
-        match py.detach(|| receiver.recv_timeout(LOOK)) {
+        match py.detach(|| receiver.recv_timeout(POLL_INTERVAL)) {
             Ok(result) => break Some(result),
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => {}

@@ -174,7 +174,7 @@ pub(crate) fn scan_unit(
 ) -> PyResult<String> {
     let budget = Duration::try_from_secs_f64(budget_s)
         .map_err(|error| PyValueError::new_err(format!("budget {budget_s}: {error}")))?;
-    let (unit, choice) = (range(unit, parent, start, end), model(io)?);
+    let (unit, model) = (range(unit, parent, start, end), model(io)?);
     let scanned = call::run(py, progress, move |state| -> Result<UnitRecord, Error> {
         let part = path_buf(part);
         let kept = WORKER.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -188,7 +188,7 @@ pub(crate) fn scan_unit(
             rate,
             in_flight_max: max_in_flight,
             threads,
-            choice,
+            model,
             stop: Arc::clone(state.stop()),
         };
         let record = worker.run(&unit, attempt, &options, &mut UnitWatch(state));

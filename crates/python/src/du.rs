@@ -43,7 +43,7 @@ pub(crate) fn du<'py>(
     let root = self::path(path)?;
     let mut patterns = Exclude::default();
     exclude.iter().for_each(|pattern| patterns.add(pattern));
-    let engine = Engine { choice: model(io)?, threads, ..Engine::default() };
+    let engine = Engine { model: model(io)?, threads, ..Engine::default() };
     let options = UsageOptions { one_file_system, exclude: patterns, engine };
     let found = call::read(py, progress, move |state| {
         let found = usage(root, options, state.stop(), &mut |progress| state.set_progress(progress));

@@ -31,7 +31,7 @@ const ROWS_AHEAD_MAX: usize = 256 * 1024;
 /// Directories on top of the stack among which threads look for one to read.
 const WINDOW: usize = 256;
 /// Time between two looks at signals.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The entries of a directory, or the error of an operation with the path that it failed on.
 type Listing = Result<Vec<RecordBatch>, (Errno, OsString)>;
@@ -269,7 +269,7 @@ impl DirectoryReader {
     fn wait(&self) {
         let stack = self.shared.stack();
         if matches!(stack.slots.last(), Some(StackSlot::Running)) {
-            drop(self.shared.changed.wait_timeout(stack, LOOK));
+            drop(self.shared.changed.wait_timeout(stack, POLL_INTERVAL));
         }
     }
 }

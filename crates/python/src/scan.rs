@@ -52,7 +52,7 @@ pub(crate) fn scan(
     };
     let mut options = Scan {
         roots: roots.into_iter().map(path).collect::<PyResult<_>>()?,
-        choice: model(io)?,
+        model: model(io)?,
         threads,
         one_file_system,
         since: since.map(path_buf),

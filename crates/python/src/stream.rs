@@ -20,7 +20,7 @@ use crate::error::StreamError;
 use crate::visitor::ListState;
 
 /// Time between two looks at signals.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) const FORKED: &str = "this belongs to the process before the fork: begin another one";
 const TAKEN: &str = "the entries were taken before";
 
@@ -72,7 +72,7 @@ impl Iterator for BatchSource {
             if let Err(error) = check_signals() {
                 return Some(Err(error));
             }
-            match self.receiver.recv_timeout(LOOK) {
+            match self.receiver.recv_timeout(POLL_INTERVAL) {
                 Ok(batch) => return Some(Ok(batch)),
                 Err(RecvTimeoutError::Disconnected) => {
                     return self.end().err().map(|error| Err(ArrowError::ExternalError(Box::new(error))));
@@ -220,7 +220,7 @@ impl EntryStream {
         loop {
             // Another thread may have closed the stream meanwhile.
             let receiver = self.receiver()?;
-            match py.detach(|| receiver.recv_timeout(LOOK)) {
+            match py.detach(|| receiver.recv_timeout(POLL_INTERVAL)) {
                 Ok(batch) => return Ok(EntryBatch::new(batch)),
                 Err(RecvTimeoutError::Disconnected) => {
                     let ended = py.detach(|| self.end());

@@ -90,7 +90,7 @@ pub(crate) fn cause(error: &std::io::Error) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deed = match self.op {
+        let operation = match self.op {
             Op::ReadConfig => "read",
             Op::Configure => "use",
             Op::Open => "open",
@@ -101,7 +101,7 @@ impl fmt::Display for Error {
             Op::OpenLog => "open log",
             Op::Start => "start",
         };
-        write!(f, "cannot {deed} '{}': {}", self.thing, self.cause())
+        write!(f, "cannot {operation} '{}': {}", self.thing, self.cause())
     }
 }
 

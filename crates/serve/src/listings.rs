@@ -49,7 +49,7 @@ type DirectoryKey = (usize, Box<[u8]>, String);
 /// Counts of the directories read for listings.
 #[derive(Debug, Default)]
 struct ReadCounts {
-    begun: AtomicU64,
+    started: AtomicU64,
     ended: AtomicU64,
 }
 
@@ -237,7 +237,7 @@ impl ListingCache {
         // counted in `ended` is then counted in `begun` as well. Without it, `reading` could miss
         // reads under way.
         let ended = self.reads.ended.load(Ordering::Acquire);
-        let reads = self.reads.begun.load(Ordering::Relaxed);
+        let reads = self.reads.started.load(Ordering::Relaxed);
         ListingGauges { reads, reading: reads.saturating_sub(ended), bytes: self.budget.used() as u64 }
     }
 
@@ -253,7 +253,7 @@ impl ListingCache {
 impl ReadCounts {
     /// Counts `read` and passes it its number.
     fn count<T>(&self, read: impl FnOnce(u64) -> T) -> T {
-        let result = read(self.begun.fetch_add(1, Ordering::Relaxed));
+        let result = read(self.started.fetch_add(1, Ordering::Relaxed));
         // Release pairs with the Acquire load in `ListingCache::load`: a thread that observes the
         // end of a read also observes its beginning, so `begun` never appears smaller than `ended`.
         self.ended.fetch_add(1, Ordering::Release);

@@ -321,7 +321,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         if !self.shared.device(node).is_local() {
             return (at, fields);
         }
-        let may = count >= ENTER_NAMES && self.home == ThreadOwner::Own && self.shared.fds.may_leave_start();
+        let may = count >= ENTER_NAMES && self.owner == ThreadOwner::Own && self.shared.fds.may_leave_start();
         let near = may && self.model.enter(at);
         (if near { sys::CWD } else { at }, fields.union(Fields::LOCAL))
     }

@@ -97,7 +97,7 @@ pub(crate) struct Worker<D: Visitor, M> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
-    pub(crate) home: ThreadOwner,
+    pub(crate) owner: ThreadOwner,
     /// The number of tasks in execution at once.
     width: usize,
     scratch: RefCell<Vec<Scratch<D::Item>>>,
@@ -112,10 +112,10 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         number: usize,
         model: M,
         width: usize,
-        home: ThreadOwner,
+        owner: ThreadOwner,
     ) -> Self {
         let (scratch, local, holding) = (RefCell::default(), RefCell::default(), Cell::new(false));
-        Self { shared, number, model, home, width, scratch, local, holding }
+        Self { shared, number, model, owner, width, scratch, local, holding }
     }
 
     /// Returns the counters of this worker for the device of `node`.

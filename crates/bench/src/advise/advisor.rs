@@ -335,13 +335,13 @@ impl Advisor<'_> {
         arms: &[Arm],
         left: usize,
     ) -> Result<Option<summary::CellSummary>, AdviceEnd> {
-        let (begun, share) = (self.source.now(), self.time_share(left));
+        let (start, share) = (self.source.now(), self.time_share(left));
         let mut rows = self.measure(cell, arms, BLOCKS_FIRST, 0)?;
         if rows.is_empty() {
             return Ok(None);
         }
         let better = self.unbeaten(cell, &rows, arms);
-        let more = more_blocks(share, self.source.now() - begun, arms.len(), better.len());
+        let more = more_blocks(share, self.source.now() - start, arms.len(), better.len());
         rows.extend(self.measure(cell, &better, more, BLOCKS_FIRST)?);
         let summaries = self.summaries(cell, &rows);
         if !has_hidden_gain(&summaries) || self.time_share(left).is_zero() {

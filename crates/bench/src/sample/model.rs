@@ -50,5 +50,9 @@ pub(super) fn build_and_visit<W: ModelVisitor>(
 /// Describes that threads cannot be started.
 pub(super) fn no_threads(error: &std::io::Error) -> Unavailable {
     let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::AGAIN);
-    Unavailable { deed: "start threads", errno, cause: "the limit on processes may be too low".to_owned() }
+    Unavailable {
+        operation: "start threads",
+        errno,
+        cause: "the limit on processes may be too low".to_owned(),
+    }
 }

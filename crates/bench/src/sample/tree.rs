@@ -102,7 +102,7 @@ impl RootSource for SingleRoot {
 }
 
 /// Returns the model of the walk and its number of workers.
-fn choice(spec: &SampleSpec) -> (Model, Option<usize>) {
+fn model_and_threads(spec: &SampleSpec) -> (Model, Option<usize>) {
     match spec.model.unwrap_or_default() {
         Model::Threads(_) => (Model::Threads(Some(spec.threads)), None),
         Model::Uring(_) => (Model::Uring(Some(spec.depth)), Some(spec.threads)),
@@ -111,9 +111,9 @@ fn choice(spec: &SampleSpec) -> (Model, Option<usize>) {
 }
 
 fn options(spec: &SampleSpec, stats: bool) -> Options {
-    let (choice, threads) = choice(spec);
+    let (model, threads) = model_and_threads(spec);
     Options::default()
-        .model(choice)
+        .model(model)
         .threads(threads)
         .follow_roots(Follow::Yes)
         .fields(if stats { Fields::ALL } else { Fields::IDENTITY })

@@ -83,7 +83,7 @@ impl ReportTargets {
 /// The arguments of a measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchArgs {
-    pub(crate) deed: Workload,
+    pub(crate) workload: Workload,
     pub(crate) models: Vec<Model>,
     pub(crate) langs: Vec<String>,
     pub(crate) numbers: ArmNumbers,
@@ -291,12 +291,12 @@ impl BenchParser {
             no_more(operands, charset)?;
             return self.advise(place).map(BenchAction::Advise);
         }
-        let deed = workload.to_str().and_then(Workload::named);
-        let deed = deed.ok_or_else(|| {
+        let named = workload.to_str().and_then(Workload::named);
+        let workload = named.ok_or_else(|| {
             [b"unknown workload ", &quote(workload.as_encoded_bytes(), charset)[..]].concat()
         })?;
         no_more(operands, charset)?;
-        self.bench(deed).map(|args| BenchAction::Bench(Box::new(args)))
+        self.bench(workload).map(|args| BenchAction::Bench(Box::new(args)))
     }
 
     /// Refuses the first of `options` that is given; `others` are those it is not for.
@@ -369,55 +369,56 @@ impl BenchParser {
         })
     }
 
-    fn bench(self, deed: Workload) -> Result<BenchArgs, Vec<u8>> {
+    fn bench(self, workload: Workload) -> Result<BenchArgs, Vec<u8>> {
         if self.validate || self.quick || self.save.is_some() {
             return Err(b"--validate, --quick and --save are for advise".to_vec());
         }
-        if !deed.reads() && self.cache.is_some() {
+        if !workload.reads() && self.cache.is_some() {
             return Err(b"--cache is for workloads that read".to_vec());
         }
-        if deed != Workload::Mixed && self.read_percent.is_some() {
+        if workload != Workload::Mixed && self.read_percent.is_some() {
             return Err(b"--read is for mixed".to_vec());
         }
-        if deed != Workload::Serve && self.rate.is_some() {
+        if workload != Workload::Serve && self.rate.is_some() {
             return Err(b"--rate is for serve".to_vec());
         }
-        let has_one_file = !deed.is_of_small_files() && deed != Workload::Copy;
-        let in_rust_alone = !has_one_file || deed.overwrites();
+        let has_one_file = !workload.is_of_small_files() && workload != Workload::Copy;
+        let in_rust_alone = !has_one_file || workload.overwrites();
         if in_rust_alone && !self.langs.is_empty() {
             return Err(b"--lang is not for this workload".to_vec());
         }
-        if (!has_one_file || deed.is_of_tree()) && (self.direct || self.sync) {
+        if (!has_one_file || workload.is_of_tree()) && (self.direct || self.sync) {
             return Err(b"--direct and --sync are not for this workload".to_vec());
         }
-        if self.numbers.is_given() && matches!(deed, Workload::AppendSync | Workload::Copy | Workload::Serve)
+        if self.numbers.is_given()
+            && matches!(workload, Workload::AppendSync | Workload::Copy | Workload::Serve)
         {
             return Err(b"--threads, --depth, --batch and --wait are not for this workload".to_vec());
         }
-        if !deed.is_of_tree() && !self.numbers.backlogs.is_empty() {
+        if !workload.is_of_tree() && !self.numbers.backlogs.is_empty() {
             return Err(b"--backlog is for walk and stat".to_vec());
         }
-        let has_own_batches = deed.is_of_tree() || deed.is_of_small_files();
+        let has_own_batches = workload.is_of_tree() || workload.is_of_small_files();
         if has_own_batches && (!self.numbers.batches.is_empty() || self.numbers.spins) {
             return Err(b"--batch and --wait=spin are not for this workload".to_vec());
         }
-        let own = self.own_data(deed)?;
+        let own = self.own_data(workload)?;
         self.targets.check()?;
-        let block = self.block.unwrap_or(default_block(deed));
-        let all = if own.is_some() { u64::MAX } else { default_size(deed) };
+        let block = self.block.unwrap_or(default_block(workload));
+        let all = if own.is_some() { u64::MAX } else { default_size(workload) };
         let size = self.size.unwrap_or(all);
         if self.direct && !((own.is_some() || size.is_multiple_of(512)) && block.is_multiple_of(512)) {
             return Err(b"with --direct, --size and --block must be multiples of 512".to_vec());
         }
         let caches = match self.cache {
             // For a copy, the written data matter more than the cache state of the source.
-            None if deed == Workload::Copy => vec![CacheState::Warm],
-            _ if !deed.reads() || self.direct => vec![CacheState::Any],
+            None if workload == Workload::Copy => vec![CacheState::Warm],
+            _ if !workload.reads() || self.direct => vec![CacheState::Any],
             None => vec![CacheState::Warm, CacheState::Cold],
             Some(cache) => vec![cache],
         };
         Ok(BenchArgs {
-            deed,
+            workload,
             models: self.models,
             langs: self.langs,
             numbers: self.numbers,
@@ -441,11 +442,11 @@ impl BenchParser {
 }
 
 impl BenchParser {
-    /// Returns the file or the tree of the user's own that `deed` is to read.
-    fn own_data(&self, deed: Workload) -> Result<Option<PathBuf>, Vec<u8>> {
-        let reads_a_file = matches!(deed, Workload::Read | Workload::RandomRead);
+    /// Returns the file or the tree of the user's own that `workload` is to read.
+    fn own_data(&self, workload: Workload) -> Result<Option<PathBuf>, Vec<u8>> {
+        let reads_a_file = matches!(workload, Workload::Read | Workload::RandomRead);
         let senseless = [
-            (self.own_tree.is_some() && !deed.is_of_tree(), "--tree is for walk and stat"),
+            (self.own_tree.is_some() && !workload.is_of_tree(), "--tree is for walk and stat"),
             (self.own_file.is_some() && !reads_a_file, "--file is for read and random-read"),
             (
                 self.own_tree.is_some() && self.files.is_some(),
@@ -468,13 +469,13 @@ impl BenchParser {
 }
 
 /// Sequential workloads use the buffer size of cat(1) and cp(1).
-fn default_block(deed: Workload) -> u64 {
-    if matches!(deed, Workload::Copy | Workload::Read) { 128 << 10 } else { 4096 }
+fn default_block(workload: Workload) -> u64 {
+    if matches!(workload, Workload::Copy | Workload::Read) { 128 << 10 } else { 4096 }
 }
 
 /// `append-sync` gets a small file, because each of its syncs waits for the disk.
-fn default_size(deed: Workload) -> u64 {
-    match deed {
+fn default_size(workload: Workload) -> u64 {
+    match workload {
         Workload::AppendSync => 4 << 20,
         Workload::RandomRead | Workload::RandomWrite | Workload::Mixed | Workload::Copy => 256 << 20,
         Workload::SmallFiles | Workload::Serve => 40 << 20,

@@ -157,16 +157,16 @@ pub(super) fn run(
     run.notes.extend(smaller_than_asked(given, args));
     run.notes.extend(unreadable(args, end, stop));
     let mut arms = if args.numbers.is_given() {
-        own_arms(args.deed, &args.models, &args.numbers)
+        own_arms(args.workload, &args.models, &args.numbers)
     } else {
-        arms(args.deed, &args.models)
+        arms(args.workload, &args.models)
     };
     run.notes.extend(models_without_an_arm(args, &arms));
     let others = languages(args, &paths, &mut arms, &mut run, stop);
     leave_out_what_lacks_memory(args, &room, &mut arms, &mut run);
     let mut programs = Programs { own: paths.own, others, stop };
     // The number of entries of a tree of the user's own is not known.
-    if std::io::stderr().is_terminal() && !(args.own.is_some() && args.deed.is_of_tree()) {
+    if std::io::stderr().is_terminal() && !(args.own.is_some() && args.workload.is_of_tree()) {
         let mut estimate = RunEstimate::default();
         let cells = args.caches.iter().map(|cache| cell_of(args, *cache, 0));
         let measured = cells.filter(|cell| cell.stays_warm(&args.path).is_none());
@@ -193,7 +193,7 @@ fn with_own_size(args: &BenchArgs) -> Result<BenchArgs, String> {
     let Some(path) = &args.own else { return Ok(args) };
     let failed = |cause: &str| format!("cannot read '{}': {cause}", path.display());
     let meta = path.metadata().map_err(|error| failed(&error_text(&error)))?;
-    match (args.deed.is_of_tree(), meta.is_dir(), meta.is_file()) {
+    match (args.workload.is_of_tree(), meta.is_dir(), meta.is_file()) {
         (true, true, _) => Ok(args),
         (true, false, _) => Err(failed("Not a directory")),
         (false, _, false) => Err(failed("it is not a regular file")),
@@ -214,7 +214,7 @@ fn smaller_than_asked(given: &BenchArgs, own: &BenchArgs) -> Option<String> {
 /// Returns a note about the directories of the user's own tree that cannot be read.
 /// Directories that the walk has not reached at `end` have none.
 fn unreadable(args: &BenchArgs, end: Option<Instant>, stop: &AtomicBool) -> Option<String> {
-    let tree = args.own.as_ref().filter(|_| args.deed.is_of_tree())?;
+    let tree = args.own.as_ref().filter(|_| args.workload.is_of_tree())?;
     let root = CString::new(tree.as_os_str().as_bytes()).ok()?;
     let ends = AtomicBool::new(false);
     let mut watch = |_| {
@@ -258,14 +258,14 @@ fn check_room(args: &BenchArgs, room: &Capacity) -> Result<Vec<String>, String> 
     let path = args.path.display();
     let cell = cell_of(args, CacheState::Any, 0);
     room.check(&cell.demand()).map_err(|why| format!("no room in '{path}': {why}"))?;
-    let is_file = !args.deed.is_of_tree();
+    let is_file = !args.workload.is_of_tree();
     let is_warm = args.caches.contains(&CacheState::Warm);
     Ok(if is_file { room.notes(args.size, cell.bytes_written(), is_warm) } else { Vec::new() })
 }
 
 /// Moves the arms whose buffers do not fit into memory from `arms` to those that are unavailable.
 fn leave_out_what_lacks_memory(args: &BenchArgs, room: &Capacity, arms: &mut Vec<Arm>, run: &mut Run) {
-    if args.deed.is_of_tree() {
+    if args.workload.is_of_tree() {
         return;
     }
     let cell = cell_of(args, CacheState::Any, 0);
@@ -282,9 +282,9 @@ fn leave_out_what_lacks_memory(args: &BenchArgs, room: &Capacity, arms: &mut Vec
 }
 
 fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
-    let BenchArgs { deed, size, block, files, direct, sync, read_percent, rate, .. } = *args;
+    let BenchArgs { workload, size, block, files, direct, sync, read_percent, rate, .. } = *args;
     Cell {
-        workload: deed,
+        workload,
         size,
         block,
         files,
@@ -315,10 +315,12 @@ fn languages(
     for lang in Lang::ALL.into_iter().filter(asked) {
         let found = Toolchain::find(lang, &paths.search, stop);
         let built = found.and_then(|toolchain| toolchain.build(&paths.cache, stop));
-        match built.and_then(|program| Ok((program.list(args.deed, stop)?, program))) {
+        match built.and_then(|program| Ok((program.list(args.workload, stop)?, program))) {
             Ok((offers, program)) => {
-                for arm in
-                    lang.arms(args.deed, &args.numbers).iter().map(|arm| Arm::of(lang, *arm, args.deed))
+                for arm in lang
+                    .arms(args.workload, &args.numbers)
+                    .iter()
+                    .map(|arm| Arm::of(lang, *arm, args.workload))
                 {
                     let Some((_, playground)) = arm.playground.filter(|_| is_wanted(args, &arm)) else {
                         continue;
@@ -348,7 +350,8 @@ fn is_wanted(args: &BenchArgs, arm: &Arm) -> bool {
 /// Returns a note for each model of `--models` without an arm for the workload.
 fn models_without_an_arm(args: &BenchArgs, arms: &[Arm]) -> Vec<String> {
     let has_arm = |model: &Model| arms.iter().any(|arm| arm.model == Some(*model));
-    let note = |model: &Model| format!("left out: no arm of '{}' has the model {model}", args.deed.name());
+    let note =
+        |model: &Model| format!("left out: no arm of '{}' has the model {model}", args.workload.name());
     args.models.iter().filter(|model| !has_arm(model)).map(note).collect()
 }
 
@@ -365,7 +368,7 @@ fn cell(
     programs: &mut Programs<'_>,
     run: &mut Run,
 ) -> Result<BenchEnd, String> {
-    let BenchArgs { deed, size, block, sync, .. } = *args;
+    let BenchArgs { workload, size, block, sync, .. } = *args;
     let cell = cell_of(args, cache, run.seed);
     let label = cell.label();
     if let Some(reason) = cell.stays_warm(&args.path) {
@@ -382,15 +385,15 @@ fn cell(
     }
     let mut arms = arms.to_vec();
     let is_usual = args.models.is_empty() && !args.numbers.is_given();
-    if deed == Workload::Write && size.is_multiple_of(block as u64) && is_usual && !sync {
+    if workload == Workload::Write && size.is_multiple_of(block as u64) && is_usual && !sync {
         arms.push(Arm::control());
     }
-    if deed == Workload::RandomRead && cache == CacheState::Cold && is_usual {
+    if workload == Workload::RandomRead && cache == CacheState::Cold && is_usual {
         let blocking = arms.iter().filter(|arm| arm.name == BASELINE);
         let read_ahead: Vec<Arm> = blocking.map(Arm::with_read_ahead).collect();
         arms.extend(read_ahead);
     }
-    if args.direct && deed.wanted() == Use::Ranges && is_usual {
+    if args.direct && workload.wanted() == Use::Ranges && is_usual {
         let blocking = arms.iter().filter(|arm| arm.name == BASELINE);
         let polled: Vec<Arm> = blocking.map(Arm::with_polled_calls).collect();
         arms.extend(polled);

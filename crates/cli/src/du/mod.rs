@@ -75,7 +75,7 @@ fn run(invocation: &Invocation, args: DuArgs) -> u8 {
     let meter = ProgressMeter::new(args.extra.progress);
     let start = start(invocation, &args.extra);
     let threads = args.extra.threads.map(usize::from);
-    let engine = Engine { choice: args.extra.model, threads, hints: start.hints.clone() };
+    let engine = Engine { model: args.extra.model, threads, hints: start.hints.clone() };
     let (known, total) = (operands.known(), options.total);
     let mut reporter = DuReporter::new(invocation, operands, view.as_mut(), &meter, &stop);
     let mut watch = |progress| meter.show(progress);

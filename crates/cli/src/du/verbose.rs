@@ -12,14 +12,14 @@ use crate::shared::start::AutoStart;
 /// Returns the lines for standard error.
 pub(crate) fn describe(
     invocation: &Invocation,
-    choice: Model,
+    model: Model,
     start: &AutoStart,
     outcome: &ScanOutcome,
     problems: &BTreeMap<&'static str, u64>,
 ) -> Vec<u8> {
     let name = String::from_utf8_lossy(&invocation.name);
     let mut text = String::new();
-    let ran = match choice {
+    let ran = match model {
         Model::Auto => "auto: blocking calls, adaptive number of threads".to_owned(),
         other => other.to_string(),
     };

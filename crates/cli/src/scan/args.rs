@@ -157,7 +157,7 @@ impl ScanParser {
             }
             ScanOption::Stats => self.stats = true,
             ScanOption::Progress => self.progress = option.progress()?,
-            ScanOption::Io => self.scan.choice = option.read(value::model)?,
+            ScanOption::Io => self.scan.model = option.read(value::model)?,
             ScanOption::Threads => self.scan.threads = Some(option.read(value::threads)?.get()),
         }
         Ok(())
@@ -167,7 +167,7 @@ impl ScanParser {
         if operands.is_empty() && !self.resume {
             return Err(b"missing operand: what to scan".to_vec());
         }
-        if self.scan.in_flight_max.is_some() && !is_blocking(self.scan.choice) {
+        if self.scan.in_flight_max.is_some() && !is_blocking(self.scan.model) {
             return Err(b"--max-in-flight is for the I/O models sync, threads and auto".to_vec());
         }
         let path =
@@ -195,7 +195,7 @@ impl ScanParser {
         let survey = Survey {
             roots: scan.roots,
             budget: Budget::Time(time),
-            choice: scan.choice,
+            model: scan.model,
             threads: scan.threads,
             hints: scan.hints,
             in_flight_max: scan.in_flight_max,
@@ -278,8 +278,8 @@ fn also(value: &[u8], charset: Charset) -> Result<OptionalColumns, Vec<u8>> {
 }
 
 /// Returns whether each worker of the model has at most one call in flight.
-fn is_blocking(choice: Model) -> bool {
-    matches!(choice, Model::Sync | Model::Threads(_) | Model::Auto)
+fn is_blocking(model: Model) -> bool {
+    matches!(model, Model::Sync | Model::Threads(_) | Model::Auto)
 }
 
 /// Parses a positive number.
@@ -298,7 +298,7 @@ fn whole(option: &OptionValue) -> Result<u64, Vec<u8>> {
 /// Returns the options as recorded in the manifest.
 fn options(scan: &Scan) -> BTreeMap<String, String> {
     let mut options = BTreeMap::from([
-        ("io".to_owned(), scan.choice.to_string()),
+        ("io".to_owned(), scan.model.to_string()),
         ("one-file-system".to_owned(), scan.one_file_system.to_string()),
     ]);
     options.extend(scan.threads.map(|threads| ("threads".to_owned(), threads.to_string())));

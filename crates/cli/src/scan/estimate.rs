@@ -19,7 +19,7 @@ use crate::shared::value::ShowWhen;
 pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
     let EstimateArgs { mut survey, json, stats, progress } = args;
     survey.stop = stop_on_interrupt();
-    let start = AutoStart::read(NAME.as_bytes(), charset, survey.choice, survey.threads.is_some());
+    let start = AutoStart::read(NAME.as_bytes(), charset, survey.model, survey.threads.is_some());
     survey.hints = start.hints.clone();
     let meter = ProgressMeter::new(progress);
     let ended = estimate(&survey, &mut ScanWatch { meter: &meter, charset });

@@ -87,7 +87,7 @@ fn make_part(args: ScanArgs, charset: Charset) -> (u8, bool) {
     let ScanArgs { mut scan, output, resume, stats, progress } = args;
     let signals = TerminationSignals::on_signals();
     scan.stop = signals.stop.clone();
-    let start = AutoStart::read(NAME.as_bytes(), charset, scan.choice, scan.threads.is_some());
+    let start = AutoStart::read(NAME.as_bytes(), charset, scan.model, scan.threads.is_some());
     scan.hints = start.hints.clone();
     let meter =
         ProgressMeter::new(progress).with_expected(|| inodes::expected(&scan.roots, scan.one_file_system));

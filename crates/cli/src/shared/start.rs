@@ -35,8 +35,8 @@ pub(crate) struct AutoStart {
 impl AutoStart {
     /// Reads the profile for the command `name`. Models other than `auto`, and a `fixed` number of
     /// threads, do not use it. An unreadable profile is ignored with a warning.
-    pub(crate) fn read(name: &[u8], charset: Charset, choice: Model, fixed: bool) -> Self {
-        if choice != Model::Auto || fixed {
+    pub(crate) fn read(name: &[u8], charset: Charset, model: Model, fixed: bool) -> Self {
+        if model != Model::Auto || fixed {
             return Self::default();
         }
         let of = |profile: Profile| {

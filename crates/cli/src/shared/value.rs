@@ -81,8 +81,8 @@ pub(crate) fn one_of<T: Copy>(
     if let Some(at) = words.iter().position(|full| full.as_bytes() == word) {
         return Ok(meanings[at]);
     }
-    let mut begun = words.iter().zip(meanings).filter(|(full, _)| full.as_bytes().starts_with(word));
-    match (begun.next(), begun.next()) {
+    let mut matching = words.iter().zip(meanings).filter(|(full, _)| full.as_bytes().starts_with(word));
+    match (matching.next(), matching.next()) {
         (Some((_, meaning)), None) => Ok(*meaning),
         (first, _) => Err(ValueError { ambiguous: first.is_some(), valid: ValidValues::Words(words) }),
     }

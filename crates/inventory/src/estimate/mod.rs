@@ -63,7 +63,7 @@ pub struct Survey {
     /// The limit of the survey.
     pub budget: Budget,
     /// The I/O model.
-    pub choice: Model,
+    pub model: Model,
     /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// Hints on devices from earlier measurements.
@@ -89,7 +89,7 @@ impl Default for Survey {
         Self {
             roots: Vec::new(),
             budget: Budget::Time(Duration::from_secs(10)),
-            choice: Model::default(),
+            model: Model::default(),
             threads: None,
             hints: ConcurrencyHints::default(),
             in_flight_max: None,

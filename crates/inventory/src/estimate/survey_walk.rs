@@ -318,7 +318,7 @@ fn time_limit(budget: Budget, times: f64) -> Duration {
 
 fn options(survey: &Survey) -> Options {
     Options::default()
-        .model(survey.choice)
+        .model(survey.model)
         .threads(survey.threads)
         .fields(Fields::SIZE.union(Fields::BLOCKS))
         .stat_dirs(true)

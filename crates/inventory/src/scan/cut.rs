@@ -20,11 +20,11 @@ use twox_hash::XxHash64;
 use crate::store::PATH_BYTES_MAX;
 
 /// The name of the file in the directory of the inventory that asks units to end early.
-const HUNGRY: &str = "hungry";
+const IDLE_MARK: &str = "hungry";
 /// The subdirectories of a directory of a level of which none was read.
 const FAN_OUT: u64 = 16;
 /// Time between two looks at that file.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A part of the names of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +166,7 @@ impl Cut {
         if self.is_due() || now < self.next_look {
             return;
         }
-        self.next_look = now + LOOK;
+        self.next_look = now + POLL_INTERVAL;
         self.is_due.store(now >= self.end || is_hungry(&self.options.part), Ordering::Relaxed);
     }
 
@@ -226,7 +226,7 @@ fn level(path: &[u8]) -> usize {
 
 /// Returns whether units are asked to end early.
 fn is_hungry(part: &Path) -> bool {
-    part.join(HUNGRY).symlink_metadata().is_ok()
+    part.join(IDLE_MARK).symlink_metadata().is_ok()
 }
 
 #[cfg(test)]
@@ -275,10 +275,10 @@ mod tests {
         let mut cut = Cut::new(options, clock.clone());
         cut.look();
         assert!(!cut.is_due());
-        std::fs::write(part.path().join(HUNGRY), "").unwrap();
+        std::fs::write(part.path().join(IDLE_MARK), "").unwrap();
         cut.look();
         assert!(!cut.is_due(), "it looks now and then only");
-        clock.advance(LOOK);
+        clock.advance(POLL_INTERVAL);
         cut.look();
         assert!(cut.is_due() && cut.due_flag().load(Ordering::Relaxed));
     }

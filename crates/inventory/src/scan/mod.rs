@@ -62,7 +62,7 @@ pub struct Scan {
     /// The roots of the trees.
     pub roots: Vec<CString>,
     /// The I/O model.
-    pub choice: Model,
+    pub model: Model,
     /// The number of workers; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// Hints on devices from earlier measurements.
@@ -103,7 +103,7 @@ impl Default for Scan {
     fn default() -> Self {
         Self {
             roots: Vec::new(),
-            choice: Model::default(),
+            model: Model::default(),
             threads: None,
             hints: ConcurrencyHints::default(),
             in_flight_max: None,
@@ -433,7 +433,7 @@ fn walk_options(journal: &Journal, scan: &Scan) -> Options {
     // Metadata in the cache of a network client may be older than the changes.
     let fields = if journal.since.is_some() { fields.union(Fields::FRESH) } else { fields };
     Options::default()
-        .model(scan.choice)
+        .model(scan.model)
         .threads(scan.threads)
         .fields(fields)
         // Directories at the depth limit are not opened, so their metadata is requested by name.

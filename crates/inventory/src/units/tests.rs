@@ -47,7 +47,7 @@ fn options(budget: Duration, pieces: usize) -> UnitOptions {
         rate: None,
         in_flight_max: None,
         threads: Some(2),
-        choice: Model::Threads(None),
+        model: Model::Threads(None),
         stop: Arc::default(),
     }
 }

@@ -33,7 +33,7 @@ pub struct UnitOptions {
     /// The number of threads; the model decides if it is `None`.
     pub threads: Option<usize>,
     /// The I/O model.
-    pub choice: Model,
+    pub model: Model,
     /// Ends the unit without a record when it is set.
     pub stop: Arc<AtomicBool>,
 }
@@ -86,7 +86,7 @@ impl UnitWorker {
         let out = attempt_path(&self.part, &unit.id, attempt);
         let scan = Scan {
             roots: roots.iter().map(|root| root.path.clone()).collect(),
-            choice: options.choice,
+            model: options.model,
             threads: options.threads,
             in_flight_max: options.in_flight_max,
             rate: options.rate,

@@ -92,7 +92,7 @@ fn refused(errno: Errno) -> Unavailable {
         Errno::PERM | Errno::ACCESS => "a seccomp filter or security module forbids it",
         _ => "the kernel refuses the context",
     };
-    Unavailable { deed: "set up asynchronous I/O", errno, cause: cause.to_owned() }
+    Unavailable { operation: "set up asynchronous I/O", errno, cause: cause.to_owned() }
 }
 
 impl Data for Aio {

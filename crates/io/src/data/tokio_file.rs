@@ -54,7 +54,7 @@ impl TokioFile {
     /// If the runtime cannot be created.
     pub fn new(depth: usize) -> Result<Self, Unavailable> {
         let refused = |error: std::io::Error| Unavailable {
-            deed: "start the tokio runtime",
+            operation: "start the tokio runtime",
             errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
             cause: "threads or descriptors are short".to_owned(),
         };

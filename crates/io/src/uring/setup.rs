@@ -79,7 +79,7 @@ fn probe(ring: &IoUring, needed: &[(u8, &str)]) -> Result<(), Unavailable> {
     ring.submitter().register_probe(&mut probe).map_err(|error| refused("use io_uring", &error))?;
     if let Some((_, missing)) = needed.iter().find(|(code, _)| !probe.is_supported(*code)) {
         let cause = format!("kernel {} has no {missing} for it", release());
-        return Err(Unavailable { deed: "use io_uring", errno: Errno::NOSYS, cause });
+        return Err(Unavailable { operation: "use io_uring", errno: Errno::NOSYS, cause });
     }
     // A seccomp filter may allow rings to be created but not used.
     // SAFETY: no argument is passed, so the kernel reads none.
@@ -87,9 +87,9 @@ fn probe(ring: &IoUring, needed: &[(u8, &str)]) -> Result<(), Unavailable> {
     entered.map(drop).map_err(|error| refused("use io_uring", &error))
 }
 
-pub(super) fn refused(deed: &'static str, error: &io::Error) -> Unavailable {
+pub(super) fn refused(operation: &'static str, error: &io::Error) -> Unavailable {
     let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-    Unavailable { deed, errno, cause: cause(errno, &release(), disabled().as_deref()) }
+    Unavailable { operation, errno, cause: cause(errno, &release(), disabled().as_deref()) }
 }
 
 /// Returns the likely cause of `errno` on the kernel `release`. `disabled` is the value of the

@@ -224,7 +224,7 @@ fn a_response_goes_on_while_its_file_is_appended_to() {
 type FileOperation = (&'static str, fn(&Path, &[u8]));
 
 /// Changes of a file after a part of it has been sent. The bytes differ, their number does not.
-const DEEDS: [FileOperation; 7] = [
+const CHANGES: [FileOperation; 7] = [
     ("replaced", |path, bytes| replace(path, bytes)),
     ("deleted", |path, _| fs::remove_file(path).unwrap()),
     ("deleted and made again", |path, bytes| {
@@ -285,26 +285,26 @@ fn a_response_goes_on_while_only_names_and_the_inode_change() {
     let tree = Tree::new(&[]);
     for model in models() {
         let served = TestServer::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
-        for (deed, change) in HARMLESS {
+        for (label, change) in HARMLESS {
             let path = tree.at("large");
             let _links = ["link", "moved"].map(|name| fs::remove_file(path.with_extension(name)));
             replace(&path, &old);
             let mut client = Client::connect_narrow(served.address());
             client.send(request("GET", "/large", &[("Connection", "close")]));
-            assert_eq!(client.head().status, 200, "{model}, {deed}");
+            assert_eq!(client.head().status, 200, "{model}, {label}");
             change(&path, &new);
             let body = client.rest();
-            assert!(body == old, "{model}, {deed}: it ended after {} bytes", body.len());
+            assert!(body == old, "{model}, {label}: it ended after {} bytes", body.len());
         }
     }
 }
 
-/// Returns whether the model sends pages that the deed changes. sendfile(2) queues the file's own
+/// Returns whether the model sends pages that the label changes. sendfile(2) queues the file's own
 /// pages: a write to them, or a truncation, changes unsent bytes. Only avoiding sendfile(2)
 /// prevents that, so `auto` does not use it for files that have just changed. The server can only
 /// ensure that a truncated file is never sent to its end.
-fn shares_pages(model: Model, deed: &str) -> bool {
-    model == Model::Sendfile && !HARMLESS.iter().any(|(harmless, _)| *harmless == deed)
+fn shares_pages(model: Model, label: &str) -> bool {
+    model == Model::Sendfile && !HARMLESS.iter().any(|(harmless, _)| *harmless == label)
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn a_response_never_ends_with_bytes_of_another_content() {
     let tree = Tree::new(&[]);
     for model in models() {
         let served = TestServer::new(&tree, &format!("{}cache = {{ age-ms = 0 }}\n", io(model)), "");
-        for (deed, change) in DEEDS {
+        for (label, change) in CHANGES {
             let path = tree.at("large");
             let _old = fs::remove_file(&path);
             fs::write(&path, &old).unwrap();
@@ -325,15 +325,15 @@ fn a_response_never_ends_with_bytes_of_another_content() {
             (0..3).for_each(|_| assert_eq!(served.get("/none").status, 404));
             change(&path, &new);
             let body = client.rest();
-            let is_whole_or_short = match shares_pages(model, deed) {
-                true => deed.starts_with("rewritten") || body.len() < old.len(),
+            let is_whole_or_short = match shares_pages(model, label) {
+                true => label.starts_with("rewritten") || body.len() < old.len(),
                 false => old.starts_with(&body),
             };
-            assert!(is_whole_or_short, "{model}, {deed}: other bytes among {}", body.len());
+            assert!(is_whole_or_short, "{model}, {label}: other bytes among {}", body.len());
             let next = served.get("/large");
             let now = fs::read(&path).ok();
-            assert_eq!(next.status, if now.is_some() { 200 } else { 404 }, "{model}, {deed}");
-            assert!(now.is_none_or(|now| now == next.body), "{model}, {deed}: what it is now");
+            assert_eq!(next.status, if now.is_some() { 200 } else { 404 }, "{model}, {label}");
+            assert!(now.is_none_or(|now| now == next.body), "{model}, {label}: what it is now");
         }
     }
 }
@@ -373,15 +373,15 @@ fn a_cached_body_is_sent_whole_after_its_file_changes() {
     const AGE: Duration = Duration::from_millis(100);
     let (old, new) = (noise(1 << 20, 1), noise(1 << 20, 2));
     let tree = Tree::new(&[]);
-    let name = |sendfile: &str, deed: &str| format!("{sendfile}/{}.bin", deed.replace(' ', "-"));
+    let name = |sendfile: &str, label: &str| format!("{sendfile}/{}.bin", label.replace(' ', "-"));
     for sendfile in ["remote", "always", "never"] {
-        DEEDS.iter().for_each(|(deed, _)| tree.write(&name(sendfile, deed), &old));
+        CHANGES.iter().for_each(|(label, _)| tree.write(&name(sendfile, label), &old));
     }
     for sendfile in ["remote", "always", "never"] {
         let top = format!("cache = {{ age-ms = 100 }}\nmetrics = '/metrics'\nsendfile = '{sendfile}'\n");
         let served = TestServer::held(&tree, &top, "");
-        for (deed, change) in DEEDS {
-            let (path, target) = (tree.at(&name(sendfile, deed)), format!("/{}", name(sendfile, deed)));
+        for (label, change) in CHANGES {
+            let (path, target) = (tree.at(&name(sendfile, label)), format!("/{}", name(sendfile, label)));
             let mut client = served.connect();
             eventually("it is not kept", || {
                 served.advance(AGE);
@@ -399,12 +399,12 @@ fn a_cached_body_is_sent_whole_after_its_file_changes() {
             change(&path, &new);
             served.advance(AGE);
             let next = client.get(&target);
-            assert_eq!(fs::read(&path).ok(), (next.status == 200).then_some(next.body), "{deed}");
+            assert_eq!(fs::read(&path).ok(), (next.status == 200).then_some(next.body), "{label}");
             while slow.pending() < old.len() {
-                assert!(slow.more().unwrap() > 0, "{sendfile}, {deed}: it ended");
+                assert!(slow.more().unwrap() > 0, "{sendfile}, {label}: it ended");
             }
-            assert!(slow.take(old.len()) == old, "{sendfile}, {deed}: other bytes");
-            assert_eq!(slow.receive("HEAD").status, 404, "{sendfile}, {deed}");
+            assert!(slow.take(old.len()) == old, "{sendfile}, {label}: other bytes");
+            assert_eq!(slow.receive("HEAD").status, 404, "{sendfile}, {label}");
         }
     }
 }
@@ -445,22 +445,22 @@ fn a_cached_file_is_revalidated_after_its_maximum_age() {
     const AGE: Duration = Duration::from_millis(100);
     let (old, new) = (noise(3000, 1), noise(3000, 2));
     let tree = Tree::new(&[]);
-    let name = |deed: &str| format!("{}.bin", deed.replace(' ', "-"));
-    DEEDS.iter().for_each(|(deed, _)| tree.write(&name(deed), &old));
+    let name = |label: &str| format!("{}.bin", label.replace(' ', "-"));
+    CHANGES.iter().for_each(|(label, _)| tree.write(&name(label), &old));
     tree.write("same-times.bin", &old);
     let served =
         TestServer::held(&tree, "cache = { age-ms = 100 }\nmetrics = '/metrics'\n", "precompressed = true");
     let mut client = served.connect();
     let all: Vec<String> =
-        DEEDS.iter().map(|(deed, _)| name(deed)).chain(["same-times.bin".to_owned()]).collect();
+        CHANGES.iter().map(|(label, _)| name(label)).chain(["same-times.bin".to_owned()]).collect();
     eventually("not all of them are kept", || {
         served.advance(AGE);
         let before = kept(&mut client);
         all.iter().for_each(|name| client.get(&format!("/{name}")).is(200, &old));
         kept(&mut client) - before == all.len() as u64
     });
-    for (deed, change) in DEEDS {
-        change(&tree.at(&name(deed)), &new);
+    for (label, change) in CHANGES {
+        change(&tree.at(&name(label)), &new);
     }
     // With the mtime, the length and the path of the file before it.
     fs::write(tree.at("same-times.bin"), &new).unwrap();

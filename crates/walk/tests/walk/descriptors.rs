@@ -41,7 +41,7 @@ fn walk(role: &str, tree: &Path) {
 #[track_caller]
 fn assert_same_with_limit(fds: usize, test: &str, tree: &Path, lines: &[String]) {
     for way in way::models() {
-        let role = way.choice.to_string();
+        let role = way.model.to_string();
         let report = child::run(&format!("descriptors::{test}"), &role, tree, fds);
         let [most, ms, reopened] = ["most", "ms", "reopened"].map(|key| report.number(key));
         println!("{role}, {fds} descriptors: {most} at most, {reopened} reopened, {ms} ms");
@@ -110,8 +110,8 @@ fn no_descriptor_is_left_open_by_a_walk_that_ended() {
     }
     let tree = Tree::in_memory();
     crate::support::tree::bushy(&tree.root(), 5, 4);
-    for choice in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
+    for model in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
         let test = "descriptors::no_descriptor_is_left_open_by_a_walk_that_ended";
-        assert_eq!(child::run(test, &choice.to_string(), &tree.root(), 256).number("left"), 0, "{choice}");
+        assert_eq!(child::run(test, &model.to_string(), &tree.root(), 256).number("left"), 0, "{model}");
     }
 }

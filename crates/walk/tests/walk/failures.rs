@@ -232,8 +232,8 @@ fn loops_are_reported() {
     tree.dir("a/b");
     tree.symlink("..", "a/b/up");
     tree.symlink("nowhere", "dangling");
-    for choice in [Model::Sync, Model::Threads(Some(3))] {
-        let builder = Builder::new().model(choice).follow(Follow::Yes);
+    for model in [Model::Sync, Model::Threads(Some(3))] {
+        let builder = Builder::new().model(model).follow(Follow::Yes);
         let (errors, _) = gather(builder, SendsMetadata, &tree.root(), || Blocking);
         let [up, dangling] = ["a/b/up", "dangling"].map(|name| tree.path(name));
         let expected = [(up, Operation::Descend, Errno::LOOP), (dangling, Operation::Stat, Errno::NOENT)]

@@ -150,7 +150,7 @@ fn everything_is_sent_once_and_its_end_after_it() {
     mixed(&one);
     bushy(&other.root(), 3, 4);
     for way in way::all() {
-        let mut builder = Builder::new().model(way.choice);
+        let mut builder = Builder::new().model(way.model);
         if let Some(count) = way.threads {
             builder = builder.workers(count);
         }

@@ -148,10 +148,10 @@ fn directories_behind_many_links_are_reopened() {
     tree.dir(&format!("d{LEVELS}"));
     let lines = way::lines(following(SYNC), &[tree.path("d0")]);
     assert_eq!((count(&lines, "enter "), count(&lines, "error")), (1 + 3 * LEVELS, 0));
-    for choice in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
-        let role = choice.to_string();
+    for model in [Model::Sync, Model::Threads(Some(64)), Model::AsyncPar] {
+        let role = model.to_string();
         let report = child::run(test, &role, &tree.root(), 24);
-        assert_same(&lines, &report.lines(&tree.root(), &role), choice);
+        assert_same(&lines, &report.lines(&tree.root(), &role), model);
     }
 }
 

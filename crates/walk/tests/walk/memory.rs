@@ -95,8 +95,8 @@ impl Consumer<Box<[u8; ITEM_BYTES]>> for SlowConsumer {
 
 /// Runs in a child: walks the tree, and reports the memory.
 fn walk(role: &str, tree: &Path) {
-    let (choice, naps) = role.strip_suffix(" slow").map_or((role, false), |choice| (choice, true));
-    let way = Way::of(choice.parse().unwrap());
+    let (model, naps) = role.strip_suffix(" slow").map_or((role, false), |model| (model, true));
+    let way = Way::of(model.parse().unwrap());
     // The pages of the test program count as resident memory when the code in them first runs.
     let one_file = flat(1, 1);
     let mut warm_up =

@@ -21,7 +21,7 @@ fn bench(line: &str) -> BenchArgs {
 fn the_defaults_are_the_published_protocol() {
     let args = bench("write");
     assert_eq!((args.size, args.block, args.direct, args.sync), (1 << 30, 4096, false, false));
-    assert_eq!((args.deed, args.blocks, args.caches), (Workload::Write, 10, vec![CacheState::Any]));
+    assert_eq!((args.workload, args.blocks, args.caches), (Workload::Write, 10, vec![CacheState::Any]));
     assert_eq!((bench("read").block, bench("random-read").block), (128 << 10, 4096));
     let args = bench("random-write");
     assert_eq!((args.size, args.block, args.caches), (256 << 20, 4096, vec![CacheState::Any]));
@@ -41,7 +41,7 @@ fn reading_is_both_warm_and_cold_unless_one_is_named() {
 #[test]
 fn a_server_has_files_of_one_block_in_40_mib() {
     let args = bench("serve");
-    assert_eq!((args.deed, args.size, args.block), (Workload::Serve, 40 << 20, 4096));
+    assert_eq!((args.workload, args.size, args.block), (Workload::Serve, 40 << 20, 4096));
     assert_eq!(args.caches, [CacheState::Warm, CacheState::Cold]);
     assert_eq!((args.rate, bench("serve --rate 5000").rate), (0, 5000));
     assert_eq!(read("read --rate 5").unwrap_err(), "--rate is for serve");

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::SessionSignals;
 
 /// The time between two looks at the signals while nothing arrives.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A reader that fails once a signal has arrived.
 pub(super) struct InterruptibleReader<'a, R> {
@@ -23,7 +23,7 @@ impl<R: Read + AsFd> Read for InterruptibleReader<'_, R> {
             if self.signals.status().is_some() {
                 return Err(io::Error::other("it was interrupted"));
             }
-            match poll(&mut [PollFd::new(&self.source, PollFlags::IN)], Some(&LOOK)) {
+            match poll(&mut [PollFd::new(&self.source, PollFlags::IN)], Some(&POLL_INTERVAL)) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return self.source.read(buffer),
                 Err(errno) => return Err(errno.into()),
@@ -47,6 +47,6 @@ pub(super) fn wait(child: &mut Child, signals: &SessionSignals) -> io::Result<Ex
             return Ok(status);
         }
         // A signal ends the sleep.
-        let _ = poll(&mut [], Some(&LOOK));
+        let _ = poll(&mut [], Some(&POLL_INTERVAL));
     }
 }

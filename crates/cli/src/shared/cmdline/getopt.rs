@@ -188,11 +188,11 @@ impl<K> Getopt<K> {
         if let Some(exact) = rows().find(|(flag, long)| long.as_bytes() == name && usable(flag)) {
             return Ok(exact);
         }
-        let begun =
+        let matching =
             |added| rows().filter(move |row| row.0.added == added && row.1.as_bytes().starts_with(name));
-        let mut found: Vec<_> = begun(false).collect();
+        let mut found: Vec<_> = matching(false).collect();
         if found.is_empty() {
-            found = begun(true).collect();
+            found = matching(true).collect();
         }
         match found[..] {
             [] => {

@@ -104,10 +104,12 @@ fn writing_has_the_published_methods_a_control_and_its_copy() {
 #[test]
 fn reading_is_certified_warm_and_cold() {
     let dir = temp();
-    for deed in ["read", "random-read"] {
-        let (status, out, err) =
-            run(dir.path(), &format!("{deed} {SMALL} --block 4K --models threads,uring,pool,mmap --json"));
-        assert_eq!((status, err.as_str()), (Some(0), ""), "{deed}");
+    for workload in ["read", "random-read"] {
+        let (status, out, err) = run(
+            dir.path(),
+            &format!("{workload} {SMALL} --block 4K --models threads,uring,pool,mmap --json"),
+        );
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{workload}");
         let json: Value = serde_json::from_str(&out).unwrap();
         let mut counted = 0;
         for row in json["rows"].as_array().unwrap() {
@@ -126,7 +128,7 @@ fn reading_is_certified_warm_and_cold() {
             .iter()
             .map(|found| found["cell"].as_str().unwrap())
             .collect();
-        assert_eq!(cells[0], format!("{deed} 64 KiB in 4 KiB blocks, warm"));
+        assert_eq!(cells[0], format!("{workload} 64 KiB in 4 KiB blocks, warm"));
     }
 }
 
@@ -243,13 +245,13 @@ fn reads_and_writes_are_mixed_under_every_model() {
 #[test]
 fn trees_are_walked_and_counted_under_every_model() {
     let dir = temp();
-    for deed in ["walk", "stat"] {
+    for workload in ["walk", "stat"] {
         let (status, out, err) =
-            run(dir.path(), &format!("{deed} --files 250 --blocks 2 --cache warm --json"));
-        assert_eq!((status, err.as_str()), (Some(0), ""), "{deed}");
+            run(dir.path(), &format!("{workload} --files 250 --blocks 2 --cache warm --json"));
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{workload}");
         let json: Value = serde_json::from_str(&out).unwrap();
         let rows = json["rows"].as_array().unwrap();
-        assert!(rows.iter().all(|row| row["ops"] == 253 && row["size_bytes"] == 0), "{deed}");
+        assert!(rows.iter().all(|row| row["ops"] == 253 && row["size_bytes"] == 0), "{workload}");
         assert!(methods(&json).contains(&"auto") && methods(&json).contains(&"async_par"));
     }
 }

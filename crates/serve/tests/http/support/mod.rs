@@ -220,9 +220,9 @@ pub(crate) fn prose(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Calls `deed` with 1, 2, ... repeatedly while `act` runs. Returns the result of `act` and the
-/// number of calls. A panic of either ends both.
-pub(crate) fn meanwhile<T>(deed: impl FnMut(usize) + Send, act: impl FnOnce() -> T) -> (T, usize) {
+/// Calls `act_again` with 1, 2, ... repeatedly while `act` runs. Returns the result of `act` and
+/// the number of calls. A panic of either ends both.
+pub(crate) fn meanwhile<T>(act_again: impl FnMut(usize) + Send, act: impl FnOnce() -> T) -> (T, usize) {
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -231,7 +231,7 @@ pub(crate) fn meanwhile<T>(deed: impl FnMut(usize) + Send, act: impl FnOnce() ->
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let doing = scope.spawn(|| repeat(deed, &done));
+        let doing = scope.spawn(|| repeat(act_again, &done));
         let done = Done(&done);
         let result = act();
         drop(done);
@@ -239,11 +239,11 @@ pub(crate) fn meanwhile<T>(deed: impl FnMut(usize) + Send, act: impl FnOnce() ->
     })
 }
 
-fn repeat(mut deed: impl FnMut(usize), done: &AtomicBool) -> usize {
+fn repeat(mut act_again: impl FnMut(usize), done: &AtomicBool) -> usize {
     let mut times = 0;
     while !done.load(Ordering::Relaxed) {
         times += 1;
-        deed(times);
+        act_again(times);
     }
     times
 }

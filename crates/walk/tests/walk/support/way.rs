@@ -13,20 +13,20 @@ use super::{Watchdog, skip};
 /// A model and a number of workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    pub(crate) choice: Model,
+    pub(crate) model: Model,
     pub(crate) threads: Option<usize>,
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let threads = self.threads.map_or_else(String::new, |threads| format!(", {threads} workers"));
-        write!(f, "{}{threads}", self.choice)
+        write!(f, "{}{threads}", self.model)
     }
 }
 
 impl Way {
-    pub(crate) const fn of(choice: Model) -> Self {
-        Self { choice, threads: None }
+    pub(crate) const fn of(model: Model) -> Self {
+        Self { model, threads: None }
     }
 
     pub(crate) const fn workers(count: usize) -> Self {
@@ -34,7 +34,7 @@ impl Way {
     }
 
     pub(crate) fn options(self) -> Options {
-        Options::default().model(self.choice).threads(self.threads).fields(Fields::ALL)
+        Options::default().model(self.model).threads(self.threads).fields(Fields::ALL)
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn blocking() -> Vec<Way> {
 pub(crate) fn all() -> Vec<Way> {
     let mut others: Vec<Way> = [1, 2, 7, 64].map(Way::workers).into();
     others.extend([Model::AsyncSeq, Model::AsyncPar].map(Way::of));
-    others.push(Way { choice: Model::AsyncPar, threads: Some(3) });
+    others.push(Way { model: Model::AsyncPar, threads: Some(3) });
     others.extend(rings(&[1, 64]));
     fathom_cases::engines(Way::of(Model::Auto), &others)
 }
