@@ -53,6 +53,10 @@ impl Visitor for UnorderedVisitor {
                 NextStep::Nothing => {}
                 NextStep::Descend => emit.descend(&entry),
                 NextStep::Failed(errno) => emit.failed(&entry, errno),
+                NextStep::FailedDescend(errno) => {
+                    emit.failed(&entry, errno);
+                    emit.descend(&entry);
+                }
             }
             if lines.text.len() >= FULL_BYTES {
                 self.flush(lines);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
+use fathom_inventory::scan::EXCLUSION_OPTIONS;
 use fathom_inventory::store::DirState;
 use fathom_inventory::top::QueryError;
 use fathom_inventory::usage::{self, Span, UsageTarget};
@@ -38,9 +39,19 @@ pub(super) fn list(
     if !found.is_complete() {
         report.print_error(incomplete_warning(found).as_bytes());
     }
+    let left_out =
+        EXCLUSION_OPTIONS.iter().find(|option| inventory.manifest().options.contains_key(**option));
+    if let Some(option) = left_out.filter(|_| plan.filter.needs_entry_counts()) {
+        report.print_error(
+            format!("warning: the scan had --{option}, so no directory is known to be empty").as_bytes(),
+        );
+    }
     plan.owners = Owners::of(&inventory).map_err(unreadable)?;
     let list_span = |span, operand| {
-        let listing = InventoryListing::new(&plan, report, operand);
+        let listing = InventoryListing {
+            has_exclusions: left_out.is_some(),
+            ..InventoryListing::new(&plan, report, operand)
+        };
         match replay(&inventory, span, listing) {
             Err(_) if report.is_stopped() => Ok(()),
             ended => ended.map_err(unreadable),
@@ -76,12 +87,15 @@ struct InventoryListing<'a> {
     /// outside of skipped directories.
     skipped_dirs: usize,
     root_dev: Option<u64>,
+    /// Whether the scan left names out, so that a directory without entries may have some.
+    has_exclusions: bool,
 }
 
 impl<'a> InventoryListing<'a> {
     fn new(plan: &'a Plan, report: &'a ListReport, operand: Option<(&'a [u8], usize)>) -> Self {
         let [dir, path, text] = [const { Vec::new() }; 3];
-        Self { plan, report, operand, dir, path, text, count: 0, skipped_dirs: 0, root_dev: None }
+        let (count, skipped_dirs, root_dev, has_exclusions) = (0, 0, None, false);
+        Self { plan, report, operand, dir, path, text, count, skipped_dirs, root_dev, has_exclusions }
     }
 
     /// Lists an operand that is not a directory.
@@ -137,7 +151,8 @@ impl<'a> InventoryListing<'a> {
             self.dir.push(b'/');
         }
         let entry = Entry { dir: &self.dir, name, root_len, ..*found };
-        if !self.plan.filter.passes(&entry, &mut ItemLookup(item), &mut self.path) {
+        let known = ReplayEntry { entries: item.entries.filter(|_| !self.has_exclusions), ..*item };
+        if !self.plan.filter.passes(&entry, &mut ItemLookup(&known), &mut self.path) {
             return;
         }
         self.count += 1;

@@ -77,6 +77,11 @@ impl Visitor for OrderedVisitor {
                     buffer.emit_lines(emit);
                     emit.failed(&entry, errno);
                 }
+                NextStep::FailedDescend(errno) => {
+                    buffer.emit_lines(emit);
+                    emit.failed(&entry, errno);
+                    emit.descend(&entry);
+                }
             }
         }
         buffer.emit_lines(emit);

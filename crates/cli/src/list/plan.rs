@@ -69,6 +69,8 @@ pub(crate) enum NextStep {
     Descend,
     /// Report that the entry cannot be accessed.
     Failed(Errno),
+    /// Report that the entry cannot be accessed, and walk into the directory all the same.
+    FailedDescend(Errno),
 }
 
 /// A buffer of lines with their number, and the cached path of the current directory.
@@ -242,25 +244,31 @@ impl Plan {
         let file_type = meta.file_type();
         let entry =
             Entry { dir: b"", name: path, root_len: path.len(), depth: 0, file_type, meta: Some(meta) };
-        self.add(&entry, EntryLookup::new(&self.lookup, None), lines)
+        let mut lookup = EntryLookup::new(&self.lookup, None);
+        if self.passes(&entry, &mut lookup, &mut lines.path)? {
+            self.add(&entry, &mut lookup, lines);
+        }
+        Ok(())
     }
 
-    /// Adds the line of an entry, if it passes the filters.
+    /// Returns whether an entry passes the filters. `path` is a buffer for its path.
     ///
     /// # Errors
     /// If a lookup of the filters failed.
-    fn add(
+    fn passes(
         &self,
         entry: &Entry<'_>,
-        mut lookup: EntryLookup<'_>,
-        lines: &mut LineBuffer,
-    ) -> Result<(), Errno> {
-        if !self.filter.passes(entry, &mut lookup, &mut lines.path) {
-            return lookup.failure.map_or(Ok(()), Err);
-        }
+        lookup: &mut EntryLookup<'_>,
+        path: &mut Vec<u8>,
+    ) -> Result<bool, Errno> {
+        let passes = self.filter.passes(entry, lookup, path);
+        lookup.failure.map_or(Ok(passes), Err)
+    }
+
+    /// Adds the line of an entry.
+    fn add(&self, entry: &Entry<'_>, lookup: &mut EntryLookup<'_>, lines: &mut LineBuffer) {
         lines.count += 1;
-        self.write(entry, &mut lookup, &mut lines.text);
-        Ok(())
+        self.write(entry, lookup, &mut lines.text);
     }
 
     /// Adds the line of a root that is not a directory. Like find(1), lists a dangling link as
@@ -330,11 +338,16 @@ impl Plan {
             return NextStep::Nothing;
         }
         let listed = self.list(entry, dir, file_type, meta, lines);
+        let descends = file_type == FileType::Directory && self.reads(depth);
+        // The walk does not enter a directory on another filesystem, and reports nothing about it.
+        let is_elsewhere = self.one_file_system && meta.map(|meta| meta.dev) != dir.root_dev();
         match listed {
-            // The walk reports a directory that cannot be read.
-            _ if file_type == FileType::Directory && self.reads(depth) => NextStep::Descend,
+            Ok(()) if descends => NextStep::Descend,
             Ok(()) => NextStep::Nothing,
-            Err(errno) => NextStep::Failed(errno),
+            Err(errno) if !descends || is_elsewhere => NextStep::Failed(errno),
+            // The walk will report it.
+            Err(Errno::ACCESS) => NextStep::Descend,
+            Err(errno) => NextStep::FailedDescend(errno),
         }
     }
 
@@ -353,11 +366,16 @@ impl Plan {
         let (name, root_len, depth) = (entry.name.name.to_bytes(), dir.root_path_len(), dir.depth() + 1);
         // The path of the directory is taken out of the buffer, which has more than it.
         let mut above = std::mem::take(&mut lines.dir);
-        let path = if self.writes_dir() || self.filter.needs_path() { above.of(dir) } else { b"" };
-        let shown = Entry { dir: path, name, root_len, depth, file_type, meta };
-        let added = self.add(&shown, EntryLookup::new(&self.lookup, Some(entry)), lines);
+        let shown = Entry { dir: b"", name, root_len, depth, file_type, meta };
+        let mut lookup = EntryLookup::new(&self.lookup, Some(entry));
+        let tested = if self.filter.needs_path() { above.of(dir) } else { b"" };
+        let passes = self.passes(&Entry { dir: tested, ..shown }, &mut lookup, &mut lines.path);
+        if passes == Ok(true) {
+            let written = if self.writes_dir() { above.of(dir) } else { b"" };
+            self.add(&Entry { dir: written, ..shown }, &mut lookup, lines);
+        }
         lines.dir = above;
-        added
+        passes.map(drop)
     }
 
     /// Returns whether lines and tests depend on nothing but the name of an entry.

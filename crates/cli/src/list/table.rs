@@ -62,7 +62,7 @@ pub(crate) const FLAGS: &[Flag<ListOption>] = &[
     long(ListOption::Newer, "newer", LISTED, "only what was modified after WHEN").required("WHEN", ValueKind::File),
     long(ListOption::Older, "older", LISTED, "only what was modified before WHEN").required("WHEN", ValueKind::File),
     long(ListOption::Empty, "empty", LISTED, "only empty files and directories")
-        .more("As `-empty` of find(1): regular files of 0 bytes, and directories without entries. Each directory is opened once more."),
+        .more("As `-empty` of find(1): regular files of 0 bytes, and directories without entries. Each directory is opened once more. With --from, directories that the scan read completely, and none if it left names out."),
     long(ListOption::MinDepth, "min-depth", LISTED, "nothing less than N levels below the roots")
         .required("N", ValueKind::Text),
     both(ListOption::MaxDepth, b'd', "max-depth", VISITED, "nothing more than N levels below the roots")

@@ -412,6 +412,26 @@ fn a_directory_whose_entries_cannot_be_counted_is_reported_once() {
 }
 
 #[test]
+fn a_mount_point_that_is_not_entered_and_cannot_be_read_is_reported() {
+    if !crate::support::needs_mounts() {
+        return;
+    }
+    let tree = Tree::parse("locked/, zero 0");
+    for order in ["path", "any"] {
+        let script = format!(
+            "mount -t tmpfs -o mode=700 none locked && \
+             exec setpriv --reuid=65534 --clear-groups \"$0\" list -x --empty --order={order} ."
+        );
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &script]).arg(Program::AsDu.bin().join("fathom"));
+        let output = run(command.current_dir(tree.path()).env("LC_ALL", "C"));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(stderr, "fathom list: cannot access './locked': Permission denied\n", "{order}");
+        assert_eq!((&output.stdout[..], output.status.code()), (&b"./zero\n"[..], Some(1)), "{order}");
+    }
+}
+
+#[test]
 fn bad_input_is_refused_with_status_2() {
     let tree = Tree::new();
     for (words, says) in [

@@ -67,6 +67,16 @@ fn filters_and_formats_are_those_of_list() {
 }
 
 #[test]
+fn no_directory_is_known_to_be_empty_where_the_scan_left_names_out() {
+    let tree = Tree::parse("s/build/x.o 3, s/empty/, s/zero 0");
+    stdout_of(&tree, &["scan", "-o", "i", "--exclude", "*.o", "s"]);
+    let listed = fathom(&tree, ["list", "--from", "i", "--empty"]);
+    assert_eq!((listed.status.code(), &listed.stdout[..]), (Some(0), &b"s/zero\n"[..]));
+    let warning = "fathom list: warning: the scan had --exclude, so no directory is known to be empty\n";
+    assert_eq!(String::from_utf8_lossy(&listed.stderr), warning);
+}
+
+#[test]
 fn objects_have_the_columns_of_the_inventory() {
     let tree = varied();
     let recorded = stdout_of(&tree, &["list", "--json", "--from", "i", "--name=l"]);
