@@ -258,8 +258,10 @@ class Queries(Inventories):
 
     def test_names_that_need_quotes(self):
         grow(self.root, 13, 20)
-        os.mkdir(os.path.join(self.temp, "it's"))
-        inventory = ff.scan(self.root, os.path.join(self.temp, "it's", "x.inv"))
+        # DuckDB would take a part of a path like the last one for a column.
+        place = os.path.join(self.temp, "it's", "dir_id=5")
+        os.makedirs(place)
+        inventory = ff.scan(self.root, os.path.join(place, "x.inv"))
         self.assertEqual(inventory.query("SELECT count(*) FROM entries").fetchall(), [(len(inventory),)])
 
     def test_refuses_directories_that_duckdb_cannot_name(self):

@@ -28,7 +28,7 @@ CREATE VIEW files AS SELECT
             || coalesce(e.name_raw, encode(e.name))
     END AS path_raw,
     e.* EXCLUDE (dir_id)
-FROM read_parquet({entries}) e LEFT JOIN read_parquet({dirs}) d USING (dir_id)";
+FROM read_parquet({entries}, hive_partitioning = false) e LEFT JOIN read_parquet({dirs}, hive_partitioning = false) d USING (dir_id)";
 
 /// All entries, including directories. A directory has its parent's `dir_id`, and an `errno` only
 /// in the sense that it has for other entries. Optional columns may be missing: the pattern selects
@@ -73,7 +73,8 @@ fn statements(manifest: &Manifest, directory: &str, spill: Option<&str>) -> Resu
     let mut statements = Vec::new();
     for table in PLAIN_VIEWS {
         let files = files(manifest, directory, table)?;
-        statements.push(format!("CREATE VIEW {table} AS FROM read_parquet({files})"));
+        statements
+            .push(format!("CREATE VIEW {table} AS FROM read_parquet({files}, hive_partitioning = false)"));
     }
     let (entries, dirs) = (files(manifest, directory, "entries")?, files(manifest, directory, "dirs")?);
     statements.push(FILES.trim_start().replace("{entries}", &entries).replace("{dirs}", &dirs));
@@ -161,13 +162,23 @@ mod tests {
         let more = [&TABLES[..], &[("dirs", "dirs-00001.parquet")]].concat();
         let statements = statements(&manifest(&more), "", Some("/tmp/it's")).expect("all tables are there");
         let both = "[E'dirs-00000.parquet', E'dirs-00001.parquet']";
-        assert_eq!(statements[0], format!("CREATE VIEW dirs AS FROM read_parquet({both})"));
-        assert!(statements[5].contains(&format!("LEFT JOIN read_parquet({both})")), "{}", statements[5]);
+        assert_eq!(
+            statements[0],
+            format!("CREATE VIEW dirs AS FROM read_parquet({both}, hive_partitioning = false)")
+        );
+        assert!(
+            statements[5].contains(&format!("LEFT JOIN read_parquet({both}, hive_partitioning = false)")),
+            "{}",
+            statements[5]
+        );
         assert_eq!(statements[7], "SET temp_directory = E'/tmp/it''s'");
         assert_eq!(statements[8].matches(".parquet").count(), 7);
         assert_eq!(statements[10], "SET lock_configuration = true");
         let elsewhere = super::statements(&manifest(&TABLES), "/a'b/", None).expect("all tables are there");
-        assert_eq!(elsewhere[0], "CREATE VIEW dirs AS FROM read_parquet([E'/a''b/dirs-00000.parquet'])");
+        assert_eq!(
+            elsewhere[0],
+            "CREATE VIEW dirs AS FROM read_parquet([E'/a''b/dirs-00000.parquet'], hive_partitioning = false)"
+        );
         assert_eq!(elsewhere[8].matches("E'/a''b/").count(), 6);
     }
 
