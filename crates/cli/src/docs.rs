@@ -60,7 +60,10 @@ pub(crate) const COMPLETIONS: Command<NoOption> = Command {
     name: "fathom completions",
     brief: "print a completion script, for packagers",
     usage: &["SHELL"],
-    about: &["Prints the completion script for SHELL: `bash`, `fish`, `powershell` or `zsh`."],
+    about: &[
+        "Prints the completion script for SHELL: `bash`, `fish`, `powershell` or `zsh`. A profile of PowerShell loads it by \
+         `fathom completions powershell | Out-String | Invoke-Expression`.",
+    ],
     sections: &[OPTIONS],
     flags: FLAGS,
     commands: &[],

@@ -46,6 +46,8 @@ Register-ArgumentCompleter -Native -CommandName 'fathom' -ScriptBlock {
     }
     # A value after a space is matched as --name=value and offered without the name.
     $name = if ($before.Count -gt 2 -and $before[-1] -clike '--*' -and $word -notlike '-*') { $before[-1] + '=' } else { '' }
+    # An option whose value may only follow `=` has a row for that: the next word is not its value.
+    if ($name -and $rows -match ('(?m)^' + [regex]::Escape($name) + "`t")) { return }
     # Without a completion, PowerShell offers the names of files.
     if ($before.Count -gt 1 -and -not $name -and $word -notlike '-*') { return }
     foreach ($row in $rows -split '\r?\n') {
