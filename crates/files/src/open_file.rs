@@ -134,8 +134,9 @@ impl OpenFile {
 
     /// Reads the content. May wait for the disk.
     ///
-    /// # Errors [`FileError::Changed`] if the file has another content than when it was opened, and
-    /// the errors of [`read_at`](Self::read_at).
+    /// # Errors
+    /// [`FileError::Changed`] if the file has another content than when it was opened, and the
+    /// errors of [`read_at`](Self::read_at).
     pub fn read_whole(&self) -> Result<Bytes, FileError> {
         let mut bytes = vec![0; usize::try_from(self.len()).unwrap_or(usize::MAX)];
         self.read_exactly(0, &mut bytes)?;

@@ -264,8 +264,9 @@ impl RangeReader {
 
     /// Returns the next step, of at most `bytes_max` bytes. The range must have bytes left.
     ///
-    /// # Errors [`FileError::Changed`] if another file has taken its place, and the errors of the
-    /// calls of the model.
+    /// # Errors
+    /// [`FileError::Changed`] if another file has taken its place, and the errors of the calls of
+    /// the model.
     pub fn step(&mut self, bytes_max: usize) -> Result<ReadStep, FileError> {
         match self.files.model() {
             // Bytes in memory cannot come from sendfile(2).

@@ -125,7 +125,7 @@ fn tokio_files() -> Result<(), Unavailable> {
 }
 
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
-fn linux_calls(_deed: &'static str) -> Result<(), Unavailable> {
+fn linux_calls(_operation: &'static str) -> Result<(), Unavailable> {
     Ok(())
 }
 

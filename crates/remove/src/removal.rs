@@ -89,7 +89,8 @@ impl Removal {
 
     /// Removes one of the files or directories that may be removed.
     ///
-    /// # Errors The errors of unlinkat(2); [`EXCEEDED`] if none is left: the removal stops.
+    /// # Errors
+    /// The errors of unlinkat(2); [`EXCEEDED`] if none is left: the removal stops.
     fn unlink_counted(&self, at: impl AsFd, name: &CStr, kind: usize, flags: AtFlags) -> Result<(), Errno> {
         let Some(left) = &self.left else { return unlinkat(at, name, flags) };
         let take = |left: u64| left.checked_sub(1);

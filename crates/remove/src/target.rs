@@ -158,7 +158,7 @@ impl Target {
     }
 
     /// Returns whether this inode is the one that was shown, as far as that is known. The change
-    /// time of a directory is the time of its entries.
+    /// time of a directory changes with its entries, so it is not compared.
     pub(crate) fn is_shown(&self, meta: &Meta) -> bool {
         let same = self.identity.is_none_or(|shown| (shown.dev, shown.ino) == meta.id());
         let is_directory = meta.file_type() == FileType::Directory;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! worker ── step ──> pool: walk, read, encode up to [`STEP_BYTES`] ──> piece of the body
-//! ``` Each step advances an `Archive`, so no thread waits for a slow client. Its memory has the
+//! ```
+//! Each step advances an `Archive`, so no thread waits for a slow client. Its memory holds the
 //! encoder, the directories it is in and, for zip, the index; all is charged to a budget. Entries
 //! are opened below the site's root like the file of a request: hidden names and links that leave
 //! the root are omitted. Links to directories are omitted as well: they could form loops.

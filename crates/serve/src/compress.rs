@@ -4,8 +4,8 @@
 //! Does not own: whether a client accepts the coding, whether the type is worth compressing,
 //! caching of the result. A megabyte takes up to 50 ms: run this on a thread of the pool.
 //!
-//! The same body always gives the same bytes, so an entity tag derived from the tag of the body may
-//! be strong.
+//! The same body always gives the same bytes, so an entity tag derived from the tag of the
+//! uncompressed body may be strong.
 
 use std::io::{self, Write};
 

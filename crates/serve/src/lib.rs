@@ -7,6 +7,9 @@
 //! Owns: what a request means, which bytes answer it and how they are read and sent. Does not own:
 //! the command line, the environment, the terminal, signals. It never prints; messages leave it as
 //! log lines and errors.
+//!
+//! Modules use each other in one direction: `rules`, `plan`, `state`, `body`, `answer`, `worker`,
+//! `server`, each those before it.
 
 mod answer;
 pub mod archive;

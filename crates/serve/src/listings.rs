@@ -234,7 +234,7 @@ impl ListingCache {
     /// Returns the gauges for the metrics.
     pub(crate) fn load(&self) -> ListingGauges {
         // Load `ended` first. Acquire pairs with the Release in `ReadCounts::count`: every read
-        // counted in `ended` is then counted in `begun` as well. Without it, `reading` could miss
+        // counted in `ended` is then counted in `started` as well. Without it, `reading` could miss
         // reads under way.
         let ended = self.reads.ended.load(Ordering::Acquire);
         let reads = self.reads.started.load(Ordering::Relaxed);
@@ -255,7 +255,8 @@ impl ReadCounts {
     fn count<T>(&self, read: impl FnOnce(u64) -> T) -> T {
         let result = read(self.started.fetch_add(1, Ordering::Relaxed));
         // Release pairs with the Acquire load in `ListingCache::load`: a thread that observes the
-        // end of a read also observes its beginning, so `begun` never appears smaller than `ended`.
+        // end of a read also observes its beginning, so `started` never appears smaller than
+        // `ended`.
         self.ended.fetch_add(1, Ordering::Release);
         result
     }

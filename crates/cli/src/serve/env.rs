@@ -11,7 +11,7 @@ use crate::shared::flag::Flag;
 /// The prefix of all variables.
 const PREFIX: &str = "FATHOM_SERVE_";
 /// Options that select an action and have no variable.
-const DEEDS: [ServeOption; 3] = [ServeOption::Check, ServeOption::IoReport, ServeOption::Json];
+const ACTIONS: [ServeOption; 3] = [ServeOption::Check, ServeOption::IoReport, ServeOption::Json];
 /// Repeatable options, whose variable has one value per line.
 const REPEATED: [ServeOption; 10] = [
     ServeOption::Certificate,
@@ -28,7 +28,7 @@ const REPEATED: [ServeOption; 10] = [
 
 /// Returns the variable of an option, if it has one.
 pub(crate) fn variable(flag: &Flag<ServeOption>) -> Option<String> {
-    let long = flag.long.filter(|_| flag.own_key().is_some_and(|key| !DEEDS.contains(&key)))?;
+    let long = flag.long.filter(|_| flag.own_key().is_some_and(|key| !ACTIONS.contains(&key)))?;
     Some(format!("{PREFIX}{}", long.to_ascii_uppercase().replace('-', "_")))
 }
 

@@ -101,6 +101,11 @@ fn sentences_have_subjects() {
 }
 
 #[test]
+fn headings_and_fences_have_lines_of_their_own() {
+    assert_none(words::broken_markdown(&Tree::checkout()));
+}
+
+#[test]
 fn nouns_are_repeated_before_of() {
     assert_none(words::replaced_nouns(&Tree::checkout()));
 }

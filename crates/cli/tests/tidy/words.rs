@@ -10,6 +10,8 @@ use crate::tree::Tree;
 const COMMENT_COLUMNS_MAX: usize = 100;
 /// Words that replace the subject of a sentence, at its beginning.
 const EMPTY_SUBJECTS: [&str; 6] = ["What", "Who", "Whoever", "Nobody", "Somebody", "Whatever"];
+/// Headings of documentation.
+const HEADINGS: [&str; 3] = ["# Errors ", "# Panics ", "# Safety "];
 /// Pronouns that replace a noun before `of` or `in`. Repeat the noun: "the size of the entry".
 const REPLACED_NOUNS: [&str; 4] = ["that of", "those of", "that in", "those in"];
 /// Memory orderings that need a reason, and the number of lines above them in which it may be.
@@ -57,6 +59,22 @@ pub(crate) fn replaced_nouns(tree: &Tree) -> Vec<String> {
             let text = text.to_lowercase();
             let found = REPLACED_NOUNS.iter().filter(|words| tokens(&text, words).next().is_some());
             breaches.extend(found.map(|words| format!("{file}:{line}: '{words}'")));
+        }
+    }
+    breaches
+}
+
+/// Finds documentation whose headings and fences share a line with text, which then is no longer a
+/// heading, or becomes a part of the code.
+pub(crate) fn broken_markdown(tree: &Tree) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for (file, source) in tree.texts(".rs") {
+        for (at, line) in source.lines().enumerate() {
+            let Some(text) = comment(line) else { continue };
+            let follows = |start: &str| text.strip_prefix(start).is_some_and(|rest| !rest.trim().is_empty());
+            if HEADINGS.iter().any(|heading| follows(heading)) || follows("``` ") {
+                breaches.push(format!("{file}:{}: {text}", at + 1));
+            }
         }
     }
     breaches
@@ -164,6 +182,15 @@ mod tests {
 
     fn of(source: &str) -> Tree {
         Tree::of(&[("a/src/lib.rs", source)])
+    }
+
+    #[test]
+    fn a_heading_and_a_fence_have_lines_of_their_own() {
+        let tree = Tree::of(&[(
+            "a.rs",
+            "/// # Errors If it fails.\n//! ``` Text.\n/// # Errors\n/// ```text\n/// ```",
+        )]);
+        assert_eq!(broken_markdown(&tree), ["a.rs:1: # Errors If it fails.", "a.rs:2: ``` Text."]);
     }
 
     #[test]

@@ -49,8 +49,9 @@ impl Transfer {
     /// Copies up to `bytes` from byte `offset` of `from` to the position of `to`. Returns the
     /// number of bytes copied, which is 0 at the end of `from`.
     ///
-    /// # Errors The errors of the call. EXDEV, EINVAL or EOPNOTSUPP mean that it does not support
-    /// these two files.
+    /// # Errors
+    /// The errors of the call. EXDEV, EINVAL or EOPNOTSUPP mean that it does not support these two
+    /// files.
     pub fn step(
         &self,
         from: BorrowedFd<'_>,

@@ -51,7 +51,8 @@ impl ArchiveBody {
     /// Returns the body of the archive in `slot`, with its first piece. `path` leads to the
     /// directory, for messages.
     ///
-    /// # Errors The errors of the archive.
+    /// # Errors
+    /// The errors of the archive.
     pub(crate) async fn begin(
         pool: ArchivePool,
         slot: ArchiveSlot<Box<Archive>>,

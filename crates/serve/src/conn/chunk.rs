@@ -228,8 +228,9 @@ impl SendfileQueue {
 
     /// Calls `send` with the first segment and advances the segment by the bytes sent.
     ///
-    /// # Errors The errors of `send` and, for a watched segment, of dup(2), and an error if the
-    /// queue is empty.
+    /// # Errors
+    /// The errors of `send` and, for a watched segment, of dup(2), and an error if the queue is
+    /// empty.
     pub(crate) fn send(
         &self,
         socket: BorrowedFd<'_>,

@@ -299,10 +299,10 @@ fn a_response_goes_on_while_only_names_and_the_inode_change() {
     }
 }
 
-/// Returns whether the model sends pages that the label changes. sendfile(2) queues the file's own
-/// pages: a write to them, or a truncation, changes unsent bytes. Only avoiding sendfile(2)
-/// prevents that, so `auto` does not use it for files that have just changed. The server can only
-/// ensure that a truncated file is never sent to its end.
+/// Returns whether the model sends pages that the change `label` modifies. sendfile(2) queues the
+/// file's own pages: a write to them, or a truncation, changes unsent bytes. Only avoiding
+/// sendfile(2) prevents that, so `auto` does not use it for files that have just changed. The
+/// server can only ensure that a truncated file is never sent to its end.
 fn shares_pages(model: Model, label: &str) -> bool {
     model == Model::Sendfile && !HARMLESS.iter().any(|(harmless, _)| *harmless == label)
 }

@@ -14,7 +14,7 @@ use crate::support::{Tree, needs_tool};
 /// Only so that a broken build ends.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The time between two looks at the screen.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A terminal with a shell in the directory of a tree. `fathom` is in its `PATH`.
 pub(crate) struct Tmux {
@@ -121,7 +121,7 @@ impl Tmux {
                 return screen;
             }
             assert!(start.elapsed() < LIMIT, "{what} did not come:\n{screen}");
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -241,6 +241,16 @@ impl Case<'_> {
         (!direct).then(|| format!("set -e\n{prelude}exec {rights} {name} \"$@\" {redirect}"))
     }
 
+    /// Returns a line of a shell that runs the GNU du of this test in its tree.
+    fn repeat_line(&self, env: &str, words: &str) -> String {
+        let (place, gnu) = (self.tree.path().display(), Program::Gnu.bin().join("du"));
+        let stdin = match &self.stdin[..] {
+            [] => String::new(),
+            bytes => format!("printf %b '{}' | ", bytes.escape_ascii()),
+        };
+        format!("cd '{place}' && {stdin}LC_ALL=C.UTF-8 TZ=UTC {env}'{}' {words}", gnu.display())
+    }
+
     /// Returns the command and the tree's listing, for a person who repeats the case.
     pub(crate) fn describe(&self) -> String {
         let quoted = |word: &OsString| format!("'{}'", word.as_encoded_bytes().escape_ascii());
@@ -251,7 +261,7 @@ impl Case<'_> {
         let shell = self.shell_text(Program::Gnu).map(|text| format!("\nshell: {text}")).unwrap_or_default();
         let line = format!("{}du {}", env.concat(), words.join(" "));
         let repeat = match self.tree.is_kept() {
-            true => format!("cd '{}' && LC_ALL=C.UTF-8 TZ=UTC {line}", self.tree.path().display()),
+            true => self.repeat_line(&env.concat(), &words.join(" ")),
             false => "FATHOM_KEEP=1 keeps the tree, and gives a line to paste here".to_owned(),
         };
         format!(

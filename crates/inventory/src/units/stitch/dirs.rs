@@ -111,7 +111,7 @@ impl Stitcher<'_> {
         }
     }
 
-    /// Adds the row of a root to the row of the directory that it stands for.
+    /// Ends a root, and adds its sums to the sums of the directory that it stands for.
     fn end_root(&self, tables: &mut Tables<DirColumns>, frame: DirsFrame, above: Option<&mut DirsFrame>) {
         if frame.at.root + 1 == self.plan.units[frame.at.unit].roots.len() {
             tables.close(frame.at.unit);
