@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fathom_files::pool::Resource;
 use fathom_files::{FileError, Root};
@@ -18,6 +18,8 @@ use crate::site_root::SiteRoot;
 
 /// The most roots that one sweep checks without a request: more would keep an idle machine busy.
 const CHECKS_MAX: usize = 16;
+/// The least time between two such checks, by the clock of the server.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The views by [`SiteRoot::number`]. Every request looks one up, usually the only one: that takes
 /// one comparison and no hash.
@@ -104,14 +106,17 @@ impl Worker {
         let plan = self.plan();
         let roots = plan.roots();
         roots.iter().for_each(|followed| self.update_view(followed, &self.view(followed)));
-        if self.number != 0 {
+        // Sweeps come by the machine's clock. While the server's clock stands still, no root is
+        // checked without a request, as none is checked for a request.
+        let now = self.now();
+        if self.number != 0 || now.duration_since(self.roots_checked.get()) < CHECK_INTERVAL {
             return;
         }
+        self.roots_checked.set(now);
         let start = round.wrapping_mul(CHECKS_MAX) % roots.len().max(1);
         for followed in roots.iter().cycle().skip(start).take(CHECKS_MAX.min(roots.len())) {
             self.check_root_in_background(followed);
         }
-        let now = self.now();
         for line in roots.iter().filter_map(|followed| followed.report(now)) {
             self.shared.errors.note(&line);
         }

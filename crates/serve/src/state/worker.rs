@@ -38,6 +38,8 @@ pub(crate) struct Worker {
     pub(crate) cache: FileCache<FileRepresentations>,
     pub(crate) flag_files: FlagFiles,
     pub(super) roots: RootViews,
+    /// The time at which roots were last checked without a request.
+    pub(super) roots_checked: Cell<Instant>,
     pub(crate) connection_table: ConnectionTable,
     pub(crate) connections: Cell<usize>,
     pub(crate) burst: BurstDetector,
@@ -81,6 +83,7 @@ impl Worker {
             send_costs: Rc::new(SendCostEstimator::new(shared.sendfile == SendfilePolicy::Always)),
             body_queue: BodyQueue::default(),
             cache: FileCache::new(&shared.cache, shared.workers, shared.clock.clone()),
+            roots_checked: Cell::new(shared.clock.now()),
             shared,
             plan: RefCell::new(Rc::new(WorkerPlan(plan))),
             flag_files: FlagFiles::default(),

@@ -345,8 +345,8 @@ fn is_out_of_resources(error: &io::Error) -> bool {
 }
 
 async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
-    let (worker, state, is_remote) =
-        (open.worker(), ConnectionState::new(open.worker().shared.clock.clone()), socket.is_remote());
+    let worker = open.worker();
+    let (state, is_remote) = (ConnectionState::new(worker.shared.clock.clone()), socket.is_remote());
     if !is_remote {
         socket.limit_unsent();
     }
