@@ -149,6 +149,9 @@ fn fish_completes() {
         ("fathom du --time-", "--time-style"),
         ("fathom du --time=u", "--time=use"),
         ("fathom du --io sy", "sync"),
+        ("fathom du --by=t", "--by=type"),
+        // Its value may only follow `=`: the next word is an operand.
+        ("fathom du --by ty", ""),
         ("fathom io --j", "--json"),
     ] {
         let Some(output) = checker("fish", &["-c", "source $argv[1]; complete -C $argv[2]", script, line])
@@ -157,7 +160,8 @@ fn fish_completes() {
         };
         let text = String::from_utf8_lossy(&output.stdout);
         let words: Vec<_> = text.lines().filter_map(|line| line.split('\t').next()).collect();
-        assert_eq!(words, [offered], "{line}: {output:?}");
+        let offered: Vec<_> = [offered].into_iter().filter(|word| !word.is_empty()).collect();
+        assert_eq!(words, offered, "{line}: {output:?}");
     }
 }
 

@@ -33,9 +33,9 @@ fn line(condition: &str, option: &CompletionOption) -> String {
     line += match (option.value, option.kind()) {
         (ValueSpec::None, _) | (_, None) => "",
         (ValueSpec::Required(_), Some(ValueKind::File)) => " -r -F",
-        (ValueSpec::Required(_) | ValueSpec::Attached(_), _) => " -x",
+        (ValueSpec::Required(_), _) => " -x",
         // `-x` would take the next word as the value.
-        (ValueSpec::Optional(_), _) => " -f",
+        (ValueSpec::Optional(_) | ValueSpec::Attached(_), _) => " -f",
     };
     if !option.words().is_empty() {
         line += &format!(" -a {}", quote(&option.words().join(" ")));
