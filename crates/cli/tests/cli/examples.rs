@@ -108,7 +108,6 @@ help_works! {
     examples_of_merge_work: ["merge"],
     examples_of_rm_work: ["rm"],
     examples_of_serve_work: ["serve"],
-    examples_of_bench_work: ["bench"],
     examples_of_io_work: ["io"],
 }
 
@@ -124,76 +123,75 @@ fn is_possible(line: &str) -> bool {
     has_duckdb && (!line.contains("--resume") || crate::support::needs_faults())
 }
 
-/// Runs each command as it is written, unless another test does, and checks its status and that it
-/// prints something. Of the benchmarks, which take seconds each, a part.
-fn check(lines: Vec<String>) {
-    let (benchmarks, others): (Vec<_>, Vec<_>) =
-        lines.into_iter().partition(|line| line.starts_with("fathom bench"));
+fn is_benchmark(line: &str) -> bool {
+    line.starts_with("fathom bench")
+}
+
+/// Runs alone. Benchmarks take seconds each, so `make test` runs a part of them.
+#[test]
+fn examples_of_benchmarks_work() {
+    let lines = [shown("README.md"), shown("docs/README.md"), help(&[]), help(&["bench"])].concat();
+    let benchmarks: BTreeSet<String> = lines.into_iter().filter(|line| is_benchmark(line)).collect();
+    assert!(benchmarks.len() >= 8, "the help shows how to measure: {benchmarks:?}");
     // The first one is `bench advise`, which takes half a minute.
     let part = benchmarks.len() * fathom_cases::count(5) / 5;
-    for line in others.into_iter().chain(benchmarks.into_iter().rev().take(part)) {
-        if !TAKEN.lock().expect("no holder panics").insert(line.clone()) {
-            continue;
-        }
-        let home = Tree::parse(HOME);
-        if !is_possible(&line) {
-            continue;
-        }
-        prepare(&line, &home);
-        let is_comparison = line.starts_with("fathom diff");
-        if is_comparison {
-            run(
-                "fathom scan -o old.inv ~; echo >projects/new; rm d.log; fathom scan -o new.inv ~",
-                home.path(),
-            );
-        }
-        if line.starts_with("fathom bench compare") {
-            run(
-                "fathom bench write --size 64K --blocks 6 --models sync --json=old.json; cp old.json new.json",
-                home.path(),
-            );
-        }
-        if line.contains("--resume") {
-            let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
-            let inventory = inventory.expect("an example names the inventory to go on with");
-            let ended =
-                format!("FATHOM_FAULT=scan-look:1:LATER fathom scan --deadline 1s -o {inventory} srv");
-            assert_eq!(run(&ended, home.path()).status.code(), Some(1));
-        }
-        if let Some((_, words)) = line.split_once("--since ") {
-            let previous = words.split_whitespace().next().expect("an example names the earlier inventory");
-            run(&format!("fathom scan -o {previous} srv"), home.path());
-        }
-        if line.starts_with("fathom explore") {
-            check_without_terminal(&line, home.path());
-            continue;
-        }
-        // A server does not exit by itself, so check its configuration instead.
-        let stays = line.starts_with("fathom serve")
-            && !["--check", "--io-report"].iter().any(|option| line.contains(option));
-        let line = if stays { line + " --check" } else { line };
+    for line in benchmarks.into_iter().rev().take(part) {
+        check_one(line);
+    }
+}
+
+/// Runs each command as it is written, unless another test does, and checks its status and that it
+/// prints something. Benchmarks have a test of their own.
+fn check(lines: Vec<String>) {
+    lines.into_iter().filter(|line| !is_benchmark(line)).for_each(check_one);
+}
+
+fn check_one(line: String) {
+    if !TAKEN.lock().expect("no holder panics").insert(line.clone()) || !is_possible(&line) {
+        return;
+    }
+    let home = Tree::parse(HOME);
+    prepare(&line, &home);
+    if line.starts_with("fathom explore") {
+        return check_without_terminal(&line, home.path());
+    }
+    let line = ends_here(line);
+    let output = run(&moved(&line, home.path()), home.path());
+    let warns = ["--since ", "--keep ", "--tls-self-signed", "bench advise", "bench stat"]
+        .iter()
+        .any(|option| line.contains(option));
+    let is_quiet = output.stderr.is_empty() || warns;
+    if crate::support::is_in_memory(&output.stderr, home.path(), &line) {
+        return;
+    }
+    let ended_well = output.status.code() == Some(i32::from(line.starts_with("fathom diff")));
+    assert!(ended_well && is_quiet, "{line}: {output:?}");
+    let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
+    let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
+    // The tree has no entry as large as the example's threshold, or with the example's name.
+    let finds_nothing = line.contains(" -t1G")
+        || line.contains("+100M")
+        || line.contains("*.iso")
+        || line.contains("--dry-run");
+    let makes_files = line.contains(" -o ") || line.contains(" --keep ") || line.contains("--parquet");
+    assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
+}
+
+/// Returns a command that does the same and ends on this machine, however busy that is.
+fn ends_here(line: String) -> String {
+    // A server does not exit by itself, so check its configuration instead.
+    let stays = line.starts_with("fathom serve")
+        && !["--check", "--io-report"].iter().any(|option| line.contains(option));
+    if stays {
+        line + " --check"
+    } else if line.starts_with("fathom bench advise") {
+        // In half a minute, a machine that others use may answer nothing, which is a failure.
+        line + " --time 1h"
+    } else if line.starts_with("ssh ") {
         // The other machine is this one.
-        let over_ssh = "mkdir srv.inv; ssh() { shift; \"$@\"; }; ";
-        let line = if line.starts_with("ssh ") { over_ssh.to_string() + &line } else { line };
-        let output = run(&moved(&line, home.path()), home.path());
-        let warns = ["--since ", "--keep ", "--tls-self-signed", "bench advise", "bench stat"]
-            .iter()
-            .any(|option| line.contains(option));
-        let is_quiet = output.stderr.is_empty() || warns;
-        if crate::support::is_in_memory(&output.stderr, home.path(), &line) {
-            continue;
-        }
-        let ended_well = output.status.code() == Some(i32::from(is_comparison));
-        assert!(ended_well && is_quiet, "{line}: {output:?}");
-        let redirected = line.split_once('>').map(|(_, file)| home.path().join(file));
-        let printed = redirected.map_or(output.stdout, |file| fs::read(file).expect("the shell made it"));
-        // The tree has no entry as large as the example's threshold, or with the example's name.
-        let finds_nothing = line.contains(" -t1G")
-            || line.contains("+100M")
-            || line.contains("*.iso")
-            || line.contains("--dry-run");
-        let makes_files = line.contains(" -o ") || line.contains(" --keep ") || line.contains("--parquet");
-        assert!(!printed.is_empty() || finds_nothing || makes_files, "{line} prints nothing");
+        "mkdir srv.inv; ssh() { shift; \"$@\"; }; ".to_string() + &line
+    } else {
+        line
     }
 }
 
@@ -223,6 +221,25 @@ fn prepare(line: &str, home: &Tree) {
     }
     if line.starts_with("fathom merge") {
         run("fathom scan -o home.inv ~; fathom scan -o srv.inv srv", home.path());
+    }
+    if line.starts_with("fathom diff") {
+        run("fathom scan -o old.inv ~; echo >projects/new; rm d.log; fathom scan -o new.inv ~", home.path());
+    }
+    if line.starts_with("fathom bench compare") {
+        run(
+            "fathom bench write --size 64K --blocks 6 --models sync --json=old.json; cp old.json new.json",
+            home.path(),
+        );
+    }
+    if line.contains("--resume") {
+        let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
+        let inventory = inventory.expect("an example names the inventory to go on with");
+        let ended = format!("FATHOM_FAULT=scan-look:1:LATER fathom scan --deadline 1s -o {inventory} srv");
+        assert_eq!(run(&ended, home.path()).status.code(), Some(1));
+    }
+    if let Some((_, words)) = line.split_once("--since ") {
+        let previous = words.split_whitespace().next().expect("an example names the earlier inventory");
+        run(&format!("fathom scan -o {previous} srv"), home.path());
     }
 }
 
