@@ -4,13 +4,11 @@
 set -eu -o pipefail
 fathom=$1 man=$2/man completions=$2/completions
 
-commands=$("$fathom" --help | sed -n '/^Commands:$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p')
-[ -n "$commands" ] || { echo "$0: no commands in the help of $fathom" >&2; exit 1; }
 rm -rf "$man" "$completions"
 mkdir -p "$man" "$completions"
-"$fathom" man fathom >"$man/fathom.1"
-for command in $commands; do
-  "$fathom" man "fathom-$command" >"$man/fathom-$command.1"
+pages=$("$fathom" man)
+for page in $pages; do
+  "$fathom" man "$page" >"$man/$page.1"
 done
 "$fathom" completions bash >"$completions/fathom.bash"
 "$fathom" completions fish >"$completions/fathom.fish"

@@ -27,6 +27,8 @@ pub(crate) struct CommandRow {
     pub(crate) brief: &'static str,
     /// The description, for man pages and completions.
     pub(crate) docs: &'static dyn Documented,
+    /// The commands below it that have options of their own.
+    pub(crate) below: &'static [&'static dyn Documented],
     /// Runs the command with its arguments, and returns the exit status.
     main: fn(Vec<OsString>) -> u8,
 }
@@ -34,7 +36,12 @@ pub(crate) struct CommandRow {
 impl CommandRow {
     const fn new<K: Copy + Sync>(command: &'static Command<K>, main: fn(Vec<OsString>) -> u8) -> Self {
         let (_, name) = command.name.split_at("fathom ".len());
-        Self { name, brief: command.brief, docs: command, main }
+        Self { name, brief: command.brief, docs: command, below: &[], main }
+    }
+
+    const fn above(mut self, below: &'static [&'static dyn Documented]) -> Self {
+        self.below = below;
+        self
     }
 }
 
@@ -55,7 +62,11 @@ pub(crate) const COMMANDS: [CommandRow; 17] = [
     CommandRow::new(&merge::table::MERGE, merge::main),
     CommandRow::new(&rm::table::RM, rm::main),
     CommandRow::new(&serve::table::SERVE, serve::main),
-    CommandRow::new(&bench::table::BENCH, bench::main),
+    CommandRow::new(&bench::table::BENCH, bench::main).above(&[
+        &bench::advise::table::ADVISE,
+        &bench::commands::table::COMMANDS_RUN,
+        &bench::compare::table::COMPARE,
+    ]),
     CommandRow::new(&IO, availability::main),
 ];
 

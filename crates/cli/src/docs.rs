@@ -10,7 +10,7 @@ mod zsh;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::command::{COMMANDS, FATHOM, NoOption};
+use crate::command::{COMMANDS, CommandRow, FATHOM, NoOption};
 use crate::shared::cmdline::description::Command;
 use crate::shared::cmdline::{self, ArgsEnd, no_more};
 use crate::shared::flag::{self, Flag, ValueKind, ValueSpec};
@@ -18,6 +18,12 @@ use crate::shared::{locale, output};
 
 /// A description of a command, whatever its options.
 pub(crate) trait Documented: Sync {
+    /// Returns the name as typed behind `fathom`.
+    fn name(&self) -> &'static str;
+
+    /// Returns the words that the first operand may be, with their briefs.
+    fn words(&self) -> &'static [(&'static str, &'static str)];
+
     /// Renders the man page as roff.
     fn man_page(&self) -> String;
 
@@ -26,6 +32,14 @@ pub(crate) trait Documented: Sync {
 }
 
 impl<K: Copy + Sync> Documented for Command<K> {
+    fn name(&self) -> &'static str {
+        self.name.strip_prefix("fathom ").unwrap_or(self.name)
+    }
+
+    fn words(&self) -> &'static [(&'static str, &'static str)] {
+        self.commands
+    }
+
     fn man_page(&self) -> String {
         roff::page(self)
     }
@@ -45,8 +59,8 @@ const FLAGS: &[Flag<NoOption>] = &[flag::help(OPTIONS), flag::version(OPTIONS)];
 pub(crate) const MAN: Command<NoOption> = Command {
     name: "fathom man",
     brief: "print a man page, for packagers",
-    usage: &["PAGE"],
-    about: &["Prints the man page PAGE as roff: `fathom`, or `fathom-` and the name of a command."],
+    usage: &["[PAGE]"],
+    about: &["Prints the man page PAGE as roff, or without PAGE the names of all pages, one a line."],
     sections: &[OPTIONS],
     flags: FLAGS,
     commands: &[],
@@ -59,10 +73,10 @@ pub(crate) const MAN: Command<NoOption> = Command {
 pub(crate) const COMPLETIONS: Command<NoOption> = Command {
     name: "fathom completions",
     brief: "print a completion script, for packagers",
-    usage: &["SHELL"],
+    usage: &["[SHELL]"],
     about: &[
-        "Prints the completion script for SHELL: `bash`, `fish`, `powershell` or `zsh`. A profile of PowerShell loads it by \
-         `fathom completions powershell | Out-String | Invoke-Expression`.",
+        "Prints the completion script for SHELL: `bash`, `fish`, `powershell` or `zsh`; without SHELL these names, one a line. \
+         A profile of PowerShell loads it by `fathom completions powershell | Out-String | Invoke-Expression`.",
     ],
     sections: &[OPTIONS],
     flags: FLAGS,
@@ -82,7 +96,7 @@ pub(crate) fn completions_main(words: Vec<OsString>) -> u8 {
     print_document(words, &COMPLETIONS, "shell", &SHELLS.map(str::to_owned), completions)
 }
 
-/// Prints the document that the operand names, which is one of `names`.
+/// Prints the document that the operand names, which is one of `names`, or all of these.
 fn print_document(
     words: Vec<OsString>,
     command: &Command<NoOption>,
@@ -94,7 +108,7 @@ fn print_document(
     let rendered = || {
         let operands = cmdline::parse(command, words.into_iter(), charset, |key, _| match key {})?;
         let mut operands = operands.into_iter();
-        let name = operands.next().unwrap_or_default();
+        let Some(name) = operands.next() else { return Ok(names.join("\n") + "\n") };
         no_more(operands, charset)?;
         let text = name.to_str().and_then(render).ok_or_else(|| {
             let valid = names.join(", ");
@@ -108,9 +122,19 @@ fn print_document(
     }
 }
 
+/// Returns all commands, each before those below it.
+fn documented() -> impl Iterator<Item = &'static dyn Documented> {
+    COMMANDS.iter().flat_map(|row| std::iter::once(row.docs).chain(row.below.iter().copied()))
+}
+
+/// Returns the name of the man page of `fathom COMMAND`.
+fn page_name(command: &str) -> String {
+    format!("fathom-{}", command.replace(' ', "-"))
+}
+
 /// Returns the names of all man pages.
 fn man_pages() -> Vec<String> {
-    let own = COMMANDS.iter().map(|row| format!("fathom-{}", row.name));
+    let own = documented().map(|docs| page_name(docs.name()));
     std::iter::once("fathom".to_owned()).chain(own).collect()
 }
 
@@ -119,17 +143,12 @@ fn man_page(name: &str) -> Option<String> {
     if name == "fathom" {
         return Some(roff::page(&FATHOM));
     }
-    let command = name.strip_prefix("fathom-")?;
-    COMMANDS.iter().find(|row| row.name == command).map(|row| row.docs.man_page())
+    documented().find(|docs| page_name(docs.name()) == name).map(|docs| docs.man_page())
 }
 
 /// Renders the completion script for `shell`. `None` for an unknown shell.
 fn completions(shell: &str) -> Option<String> {
-    let commands = COMMANDS.map(|row| CompletionCommand {
-        name: row.name,
-        brief: row.brief,
-        options: row.docs.options(),
-    });
+    let commands: Vec<_> = COMMANDS.iter().map(CompletionCommand::new).collect();
     let global: Vec<_> = FATHOM.flags.iter().map(CompletionOption::new).collect();
     match shell {
         "bash" => Some(bash::script(&global, &commands)),
@@ -145,6 +164,26 @@ struct CompletionCommand {
     name: &'static str,
     brief: &'static str,
     options: Vec<CompletionOption>,
+    /// The words that the first operand may be, with their briefs.
+    words: &'static [(&'static str, &'static str)],
+    /// The names and options of the commands below it.
+    below: Vec<(&'static str, Vec<CompletionOption>)>,
+}
+
+impl CompletionCommand {
+    fn new(row: &CommandRow) -> Self {
+        let below = row.below.iter().map(|docs| {
+            let (_, name) = docs.name().split_once(' ').unwrap_or_default();
+            (name, docs.options())
+        });
+        Self {
+            name: row.name,
+            brief: row.brief,
+            options: row.docs.options(),
+            words: row.docs.words(),
+            below: below.collect(),
+        }
+    }
 }
 
 /// The part of an option's description that completion scripts need.

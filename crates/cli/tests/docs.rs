@@ -12,14 +12,35 @@ use tempfile::TempDir;
 
 const SHELLS: [&str; 4] = ["bash", "fish", "powershell", "zsh"];
 
-/// Returns the names of all man pages: `fathom`, and one for each command that it lists.
+/// Returns the names of all man pages.
 fn pages() -> Vec<String> {
-    let help = String::from_utf8(fathom(&["--help"])).expect("the help is text");
-    let commands =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let own = names.filter(|name| !name.is_empty()).map(|name| format!("fathom-{name}"));
-    std::iter::once("fathom".to_owned()).chain(own).collect()
+    let pages = String::from_utf8(fathom(&["man"])).expect("names are text");
+    pages.lines().map(str::to_owned).collect()
+}
+
+/// Returns the commands that a help lists.
+fn commands(words: &[&str]) -> Vec<String> {
+    let help = String::from_utf8(fathom(words)).expect("the help is text");
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = lines.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+    names
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_command_with_options_of_its_own_has_a_page() {
+    let own = commands(&["--help"]).into_iter();
+    let below = ["bench-advise", "bench-run", "bench-compare"].map(str::to_owned);
+    let mut expected: Vec<_> = own.chain(below).map(|name| format!("fathom-{name}")).collect();
+    expected.push("fathom".to_owned());
+    expected.sort();
+    let mut pages = pages();
+    pages.sort();
+    assert_eq!(pages, expected);
+    assert_eq!(commands(&["bench", "--help"])[..4], ["advise", "run", "compare", "write"]);
 }
 
 fn fathom<W: AsRef<OsStr> + Debug>(words: &[W]) -> Vec<u8> {
@@ -133,6 +154,12 @@ fn bash_completes() {
         ("fathom query --format j", "json jsonl"),
         ("fathom io --j", "--json"),
         ("fathom serve --symlinks n", "never"),
+        ("fathom bench ad", "advise"),
+        ("fathom bench ra", "random-read random-write"),
+        ("fathom bench advise --q", "--quick"),
+        ("fathom bench advise ra", ""),
+        ("fathom bench write --q", ""),
+        ("fathom bench run --output n", "null"),
     ] {
         let words = ["-c", ask, "bash", script, line];
         let Some(output) = checker("bash", &words) else { return };
@@ -153,6 +180,10 @@ fn fish_completes() {
         // Its value may only follow `=`: the next word is an operand.
         ("fathom du --by ty", ""),
         ("fathom io --j", "--json"),
+        ("fathom bench ad", "advise"),
+        ("fathom bench advise --qu", "--quick"),
+        ("fathom bench write --qu", ""),
+        ("fathom bench run --output nu", "null"),
     ] {
         let Some(output) = checker("fish", &["-c", "source $argv[1]; complete -C $argv[2]", script, line])
         else {

@@ -1,12 +1,19 @@
-//! The options of `fathom bench`: names and help texts. `args.rs` implements them.
+//! The description of `fathom bench`: the options of `fathom bench WORKLOAD`, and the list of the
+//! other commands, which have tables of their own. `workload/args.rs` implements the options.
 
+use fathom_bench::Workload;
+
+use super::measuring::{RUN, RunOption, blocks, seed, time};
+use super::reports::{SHOWN, TargetOption, csv, html, json, markdown};
 use crate::models::{ALL_MODELS, BENCH_MORE};
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, long};
 
-/// The options of `fathom bench`.
+/// The options of `fathom bench WORKLOAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BenchOption {
+    Run(RunOption),
+    Report(TargetOption),
     Models,
     Lang,
     Threads,
@@ -22,52 +29,88 @@ pub(crate) enum BenchOption {
     Read,
     Rate,
     Cache,
-    Blocks,
-    Seed,
     Path,
     Tree,
     File,
-    Save,
-    Validate,
-    Quick,
-    Time,
-    Csv,
-    Json,
-    Html,
-    Markdown,
-    FailAbove,
-    Name,
-    Prepare,
-    Output,
-    SameOutput,
-    IgnoreFailure,
+}
+
+impl BenchOption {
+    /// Returns whether the option has an effect on `workload`.
+    pub(super) fn is_for(self, workload: Workload) -> bool {
+        let has_one_file = !workload.is_of_small_files() && workload != Workload::Copy;
+        let has_numbers = !matches!(workload, Workload::AppendSync | Workload::Copy | Workload::Serve);
+        let has_batches = has_numbers && !workload.is_of_tree() && !workload.is_of_small_files();
+        match self {
+            Self::Lang => has_one_file && !workload.overwrites(),
+            Self::Direct | Self::Sync => has_one_file && !workload.is_of_tree(),
+            Self::Threads | Self::Depth => has_numbers,
+            Self::Batch | Self::Wait => has_batches,
+            Self::Backlog | Self::Files | Self::Tree => workload.is_of_tree(),
+            Self::File => matches!(workload, Workload::Read | Workload::RandomRead),
+            Self::Cache => workload.reads(),
+            Self::Read => workload == Workload::Mixed,
+            Self::Rate => workload == Workload::Serve,
+            Self::Run(_) | Self::Report(_) | Self::Models | Self::Size | Self::Block | Self::Path => true,
+        }
+    }
 }
 
 /// The values of `--cache`.
-pub(crate) const CACHE_WORDS: &[&str] = &["warm", "cold"];
+pub(super) const CACHE_WORDS: &[&str] = &["warm", "cold"];
 
 /// The values of `--wait`.
-pub(crate) const WAIT_WORDS: &[&str] = &["block", "spin"];
+pub(super) const WAIT_WORDS: &[&str] = &["block", "spin"];
 
-/// The values of `--output`.
-pub(crate) const OUTPUT_WORDS: &[&str] = &["pipe", "null"];
+const WORK: &str = "The work";
+const ARMS: &str = "The ways of doing it";
+pub(super) const ABOUT: &str = "About the program";
 
-/// The values of `--same-output`.
-pub(crate) const SAME_OUTPUT_WORDS: &[&str] = &["bytes", "lines"];
+/// The effect of `--time` on commands that repeat everything.
+pub(super) const TIME_MORE: &str = "No sample begins after it. Repetitions that are not complete do not count; the number of \
+                                    complete ones is below the table.";
 
-const WORK: &str = "What is done";
-const RUN: &str = "How often, and where";
-const COMMANDS: &str = "Commands of your own";
-const ADVICE: &str = "Advice";
-const SHOWN: &str = "What is shown";
-const ABOUT: &str = "About the program";
-
-/// All options.
-pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
-    long(BenchOption::Models, "models", WORK, "only these I/O models, separated by commas, and blocking calls to compare with")
+const FLAGS: &[Flag<BenchOption>] = &[
+    long(BenchOption::Size, "size", WORK, "set the size of the file; units such as K, M and G may follow (default: 4M to 1G)")
+        .required("SIZE", ValueKind::Text)
+        .more("The default is 1G for `write`, `read`, `walk` and `stat`, 4M for `append-sync`, 40M for `small-files` and `serve`, and 256M for the others."),
+    long(BenchOption::Block, "block", WORK, "set the bytes of one operation (default: 4K; `read` and `copy`: 128K)")
+        .required("SIZE", ValueKind::Text),
+    long(BenchOption::Files, "files", WORK, "make a tree of N files for `walk` and `stat` (default: 100000)").required("N", ValueKind::Text),
+    long(BenchOption::Tree, "tree", WORK, "use a tree of your own for `walk` and `stat`; it is only read")
+        .required("DIR", ValueKind::File)
+        .more("If it changes meanwhile, the sample counts as disturbed. Directories that cannot be read are left out, counted and named."),
+    long(BenchOption::File, "file", WORK, "use a file of your own for `read` and `random-read`; it is only read; with `--size`, its beginning")
+        .required("FILE", ValueKind::File)
+        .more("Its bytes are counted, and not verified, because the right ones are unknown."),
+    long(BenchOption::Cache, "cache", WORK, "read with the file in the page cache (`warm`) or not (`cold`) (default: both, one after the other)")
+        .required("STATE", ValueKind::Words(CACHE_WORDS)),
+    long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
+    long(BenchOption::Sync, "sync", WORK, "include an fdatasync in the measured time"),
+    long(BenchOption::Read, "read", WORK, "read PERCENT of the blocks of `mixed` and write the others (default: 70)").required("PERCENT", ValueKind::Text),
+    long(BenchOption::Rate, "rate", WORK, "send N requests a second to `serve`, whether or not earlier ones have been answered")
+        .required("N", ValueKind::Text)
+        .more(
+            "Arms are compared by the mean latency. The latency of a request counts from the time at which it was due, so the wait \
+             behind a slow response is part of it. Without a rate, each of the 64 connections sends its next request after a response: then a slow \
+             server gets fewer requests, and the latencies of those that it delayed are missing (coordinated omission).",
+        ),
+    long(BenchOption::Models, "models", ARMS, "measure only these I/O models, separated by commas, and blocking calls to compare with")
         .required("LIST", ValueKind::Text)
         .more(BENCH_MORE),
-    long(BenchOption::Lang, "lang", WORK, "the same operations in other languages: `all`, or some of `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates` (without fathom), `zig`")
+    long(BenchOption::Threads, "threads", ARMS, "use these numbers of threads, separated by commas, with blocking calls, threads and rings (or the `--models`)")
+        .required("LIST", ValueKind::Text)
+        .more(
+            "`--threads`, `--depth` and `--batch` take the place of the numbers that the arms usually have: there is an arm for \
+             each combination that a model has, also in other languages.",
+        ),
+    long(BenchOption::Depth, "depth", ARMS, "keep these numbers of operations in flight in each thread").required("LIST", ValueKind::Text),
+    long(BenchOption::Batch, "batch", ARMS, "submit these numbers of operations to a ring at once").required("LIST", ValueKind::Text),
+    long(BenchOption::Wait, "wait", ARMS, "let a ring wait in the kernel (`block`) or poll (`spin`) (default: block)")
+        .required("HOW", ValueKind::Words(WAIT_WORDS)),
+    long(BenchOption::Backlog, "backlog", ARMS, "have threads of `walk` and `stat` send entries to a consumer, for which so many may wait; separated by commas")
+        .required("LIST", ValueKind::Text)
+        .more("The consumer counts the entries, like the consumer of the gatherer in the crate `fathom-walk`. The table has the peak memory."),
+    long(BenchOption::Lang, "lang", ARMS, "do the same operations in other languages too: `all`, or some of `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates` (without fathom), `zig`")
         .required("LIST", ValueKind::Text)
         .more(
             "Short programs, which are part of fathom, are built in release mode with the toolchains that are found, and run in \
@@ -75,81 +118,37 @@ pub(crate) const FLAGS: &[Flag<BenchOption>] = &[
              They do `write`, `read`, `random-read`, `append-sync`, `walk` and `stat`, and arms of one name have the same numbers \
              of threads and of operations in flight. What the loop around the calls takes in each language is shown.",
         ),
-    long(BenchOption::Threads, "threads", WORK, "numbers of threads, separated by commas: blocking calls, threads and rings (or what `--models` says) with each")
-        .required("LIST", ValueKind::Text)
-        .more(
-            "`--threads`, `--depth` and `--batch` take the place of the numbers that the arms usually have: there is an arm for \
-             each combination that a model has, also in other languages.",
-        ),
-    long(BenchOption::Depth, "depth", WORK, "numbers of operations that each thread keeps in flight").required("LIST", ValueKind::Text),
-    long(BenchOption::Batch, "batch", WORK, "numbers of operations that a ring submits at once").required("LIST", ValueKind::Text),
-    long(BenchOption::Backlog, "backlog", WORK, "of `walk` and `stat`: the threads send entries to a consumer, for which so many may wait; separated by commas")
-        .required("LIST", ValueKind::Text)
-        .more("The consumer counts them, as that of the gatherer in the crate `fathom-walk`. The table has the peak memory."),
-    long(BenchOption::Wait, "wait", WORK, "how a ring waits: in the kernel (`block`), or polling (`spin`)")
-        .required("HOW", ValueKind::Words(WAIT_WORDS)),
-    long(BenchOption::Size, "size", WORK, "bytes of the file; units as K, M and G may follow; otherwise 1G").required("SIZE", ValueKind::Text),
-    long(BenchOption::Block, "block", WORK, "bytes of one operation; otherwise 4K, for `read` and `copy` 128K").required("SIZE", ValueKind::Text),
-    long(BenchOption::Files, "files", WORK, "files of the tree that `walk` and `stat` look at; otherwise 100000").required("N", ValueKind::Text),
-    long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
-    long(BenchOption::Sync, "sync", WORK, "include an fdatasync at the end in the measured time"),
-    long(BenchOption::Read, "read", WORK, "of `mixed`: PERCENT of the blocks are read, and the others written; otherwise 70").required("PERCENT", ValueKind::Text),
-    long(BenchOption::Rate, "rate", WORK, "of `serve`: N requests a second, whether or not earlier ones have been answered")
-        .required("N", ValueKind::Text)
-        .more(
-            "Arms are compared by the mean latency. The latency of a request counts from the time at which it was due, so the wait \
-             behind a slow response is part of it. Without a rate, each of the 64 connections sends its next request after a response: then a slow \
-             server gets fewer requests, and the latencies of those that it delayed are missing (coordinated omission).",
-        ),
-    long(BenchOption::Tree, "tree", WORK, "a tree of your own for `walk` and `stat`, which is only read")
-        .required("DIR", ValueKind::File)
-        .more("If it changes meanwhile, the sample counts as disturbed. Directories that cannot be read are left out, counted and named."),
-    long(BenchOption::File, "file", WORK, "a file of your own for `read` and `random-read`, which is only read; with `--size`, its beginning")
-        .required("FILE", ValueKind::File)
-        .more("Its bytes are counted, and not verified, because what they should be is unknown."),
-    long(BenchOption::Cache, "cache", WORK, "for reading: whether the file is in the page cache (`warm`) or not (`cold`); otherwise both, one after the other")
-        .required("STATE", ValueKind::Words(CACHE_WORDS)),
-    long(BenchOption::Blocks, "blocks", RUN, "repetitions; otherwise 10").required("N", ValueKind::Text),
-    long(BenchOption::Time, "time", RUN, "answer within TIME (`30s`, `2m`); of `advise` otherwise three minutes")
-        .required("TIME", ValueKind::Text)
-        .more(
-            "No sample begins after it; repetitions that are not complete do not count, and how many were is said below the table. \
-             `advise` asks the most valuable questions first: walks, serving, small files, copies, reads, writes. What there was no \
-             time for is listed, and not in the profile of `--save`. The first question has three minutes however short the time, except with `--quick`.",
-        ),
-    long(BenchOption::Seed, "seed", RUN, "of the order, the data and the intervals; otherwise random, and shown").required("N", ValueKind::Text),
-    long(BenchOption::Path, "path", RUN, "the directory in which files are made; otherwise the current one").required("DIR", ValueKind::File),
-    long(BenchOption::Prepare, "prepare", COMMANDS, "text for sh(1) that runs before each sample, unmeasured; once, or once for each command")
-        .required("TEXT", ValueKind::Text),
-    long(BenchOption::Name, "name", COMMANDS, "a name for a command in the reports; once for each").required("NAME", ValueKind::Text),
-    long(BenchOption::Output, "output", COMMANDS, "where the commands write: a `pipe` that is read, or `/dev/null`; otherwise the pipe")
-        .required("WHERE", ValueKind::Words(OUTPUT_WORDS))
-        .more("Programs such as tar(1) and grep(1) do less work if they write to `/dev/null`."),
-    long(BenchOption::SameOutput, "same-output", COMMANDS, "measure nothing unless all outputs have the same `bytes`, or the same `lines` in any order")
-        .optional("HOW", ValueKind::Words(SAME_OUTPUT_WORDS))
-        .more("Otherwise a difference is noted below the table."),
-    long(BenchOption::IgnoreFailure, "ignore-failure", COMMANDS, "go on if a command ends with another status than 0"),
-    long(BenchOption::Save, "save", ADVICE, "keep the advice for this filesystem as a profile, which `--io auto` starts from; in FILE, or where it is looked for")
-        .optional("FILE", ValueKind::File)
-        .more("That is `fathom/io-profile.json` in `$XDG_CONFIG_HOME`, or in `~/.config`."),
-    long(BenchOption::Quick, "quick", ADVICE, "a tenth of the work, in half a minute unless `--time` is given: sooner, and less sure"),
-    long(BenchOption::Validate, "validate", ADVICE, "then try the advice on sizes and seeds it has not seen, beside fixed choices; takes minutes more")
-        .more("`--blocks` says how often each is repeated; otherwise 7 times."),
-    long(BenchOption::Csv, "csv", SHOWN, "every sample as a line of CSV, in FILE or instead of the table").optional("FILE", ValueKind::File).more(
+    blocks(BenchOption::Run(RunOption::Blocks), "repeat every way N times (default: 10)"),
+    time(BenchOption::Run(RunOption::Time), "answer within TIME, such as `30s` or `2m`").more(TIME_MORE),
+    seed(BenchOption::Run(RunOption::Seed)),
+    long(BenchOption::Path, "path", RUN, "make the files in DIR (default: the current directory)").required("DIR", ValueKind::File),
+    csv(BenchOption::Report(TargetOption::Csv)).more(
         "`plain` and `plain:FILE` have the three columns that io-playground has, without a header: method, seconds, bytes a \
          second. A file of that name is `./plain`.",
     ),
-    long(BenchOption::Json, "json", SHOWN, "everything as JSON, in FILE or instead of the table").optional("FILE", ValueKind::File),
-    long(BenchOption::Html, "html", SHOWN, "a page with plots, in FILE").required("FILE", ValueKind::File),
-    long(BenchOption::Markdown, "markdown", SHOWN, "tables as Markdown, also of `compare`"),
-    long(BenchOption::FailAbove, "fail-above", SHOWN, "of `compare`: exit status 1 if an arm is shown to be slower, by more than PERCENT")
-        .required("PERCENT", ValueKind::Text)
-        .more(
-            "Shown: the interval of the ratio is above 1. An arm with fewer than six blocks in a run has no interval. If such an \
-             arm, or one that the second run lacks, leaves the question open, the status is 1 as well.",
-        ),
+    json(BenchOption::Report(TargetOption::Json)),
+    html(BenchOption::Report(TargetOption::Html)),
+    markdown(BenchOption::Report(TargetOption::Markdown)),
     flag::help(ABOUT),
     flag::version(ABOUT),
+];
+
+/// The commands and workloads, with their briefs.
+const WORDS: &[(&str, &str)] = &[
+    ("advise", super::advise::table::ADVISE.brief),
+    ("run", super::commands::table::COMMANDS_RUN.brief),
+    ("compare", super::compare::table::COMPARE.brief),
+    ("write", "write a file once"),
+    ("read", "read a file in order"),
+    ("random-read", "read the blocks of a file in random order"),
+    ("random-write", "overwrite the blocks of a file in random order"),
+    ("mixed", "read some blocks of a file and overwrite the others"),
+    ("append-sync", "append blocks and sync each"),
+    ("walk", "read the names of a tree"),
+    ("stat", "read the names of a tree and the metadata of every entry"),
+    ("small-files", "open, read and close files of one block"),
+    ("serve", "have fathom serve send files of one block over loopback"),
+    ("copy", "copy a file"),
 ];
 
 /// The description of the command.
@@ -157,36 +156,26 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     name: "fathom bench",
     brief: "measure which I/O model fits a disk and a workload",
     usage: &[
-        "WORKLOAD [OPTION]...",
         "advise [OPTION]... [DIR]",
         "run [OPTION]... -- COMMAND [-- COMMAND]...",
         "compare [OPTION]... OLD.json NEW.json",
+        "WORKLOAD [OPTION]...",
     ],
     about: &[
         "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
-         chance. `write` writes a file once; `read` and `random-read` read one; `random-write` overwrites the blocks of one in random order; `mixed` reads some of them and overwrites the others; `append-sync` writes blocks and syncs each; `walk` reads the names of a tree, `stat` takes the metadata of all of it as well, \
-         `small-files` opens, reads and closes files of one block, `serve` has `fathom serve` send such files over loopback, and `copy` \
-         makes a copy of a file.",
+         chance. The options below are those of a workload; `advise`, `run` and `compare` have their own, which \
+         `fathom bench advise --help` shows.",
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
         "Arms called `blocking_...` differ from `blocking` in a hint for the page cache alone: `sequential` and `willneed` \
          (POSIX_FADV_SEQUENTIAL, POSIX_FADV_WILLNEED for a window ahead of the reads) for `read`, `dontcache` (`RWF_DONTCACHE`, \
          from Linux 6.14) for `read` and `random-write`, and with `--models sync` for `write`, `readahead` (none) for a cold `random-read`.",
-        "`run` measures any commands by the same rules, each against the first, which runs twice as the control: time, processor \
-         time, peak memory, page faults, context switches, migrations to another CPU, and bytes that devices read and wrote. \
-         A command is words; a single word with a space in it is text for sh(1), which may have a `--` of its own. Each command runs once more before that, so \
-         that outputs can be compared.",
-        "`compare` reads two runs that `--json` has saved, and shows how much longer each arm takes in the second, with the interval \
-         of the ratio.",
-        "`advise` asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \
-         predicts every model from that, measures those that may be the best, and says in one sentence what to use, for what, and \
-         what would change that.",
     ],
-    sections: &[WORK, RUN, COMMANDS, ADVICE, SHOWN, ABOUT],
+    sections: &[WORK, ARMS, RUN, SHOWN, ABOUT],
     flags: FLAGS,
-    commands: &[],
-    notes: &[ALL_MODELS, FILES, CLOCKS, COMMAND_NUMBERS, STATUS],
+    commands: WORDS,
+    notes: &[ALL_MODELS, FILES, CLOCKS, STATUS],
     examples: &[
         ("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly"),
         ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
@@ -206,7 +195,7 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     see_also: &["fathom", "fathom-io", "fathom-du"],
 };
 
-const FILES: Note = Note {
+pub(super) const FILES: Note = Note {
     title: "Files",
     text: &[
         "Files are made in a directory `.fathom-bench-...` below DIR, which is removed afterwards, also on Ctrl-C and on errors. \
@@ -229,24 +218,11 @@ const CLOCKS: Note = Note {
     man_only: true,
 };
 
-const COMMAND_NUMBERS: Note = Note {
-    title: "Numbers of commands",
-    text: &[
-        "The time runs from the start of the process to its end, without what prepares it. Processor time, faults, switches and \
-         blocks are those of the process and of the descendants that it has waited for (getrusage(2)); the peak memory is that of \
-         the largest of them. The kernel begins it at the memory of the program that starts a command, so that of a small command \
-         is only known to be less than a few megabytes, which is noted. Migrations are counted for root, or where \
-         `/proc/sys/kernel/perf_event_paranoid` is 1 or less.",
-        "A command has no standard input. If it fails, the run ends with the first line of its standard error.",
-    ],
-    man_only: true,
-};
-
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0 if the question was answered. 1 if something failed, there is no room, data was wrong, or no sample counted. 2 if the \
-         command line makes no sense, or a sample panicked, which is a bug. 130 after Ctrl-C, with what is known by then.",
+        "0 if the question was answered. 1 if something failed, there is no room, data was wrong, or no sample counted. 2 for a \
+         wrong command line, or if a sample panicked, which is a bug. 130 after Ctrl-C: what was measured before is shown.",
     ],
     man_only: true,
 };

@@ -8,17 +8,32 @@ use crate::shared::flag::{ValueKind, ValueSpec};
 /// Renders the script.
 pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {
     let names: Vec<_> = commands.iter().map(|command| command.name).collect();
-    let arms: String = commands.iter().map(arm).collect();
+    let arms: String = commands.iter().map(arms).collect();
+    let below = commands
+        .iter()
+        .flat_map(|command| command.below.iter().map(|(name, _)| format!("{}:{name}", command.name)));
     TEMPLATE
+        .replace("@BELOW@", &below.collect::<Vec<_>>().join(" "))
         .replace("@COMMANDS@", &names.join(" "))
         .replace("@GLOBAL@", &offered(global))
         .replace("@ARMS@", arms.trim_end())
 }
 
-fn arm(command: &CompletionCommand) -> String {
-    let mut arm = format!("        {})\n            options='{}'\n", command.name, offered(&command.options));
+/// Returns the cases of a command and of the commands below it.
+fn arms(command: &CompletionCommand) -> String {
+    let words: Vec<_> = command.words.iter().map(|(word, _)| *word).collect();
+    let below =
+        command.below.iter().map(|(name, options)| arm(&format!("'{} {name}'", command.name), options, &[]));
+    arm(command.name, &command.options, &words) + &below.collect::<String>()
+}
+
+fn arm(label: &str, options: &[CompletionOption], words: &[&str]) -> String {
+    let mut arm = format!("        {label})\n            options='{}'\n", offered(options));
+    if !words.is_empty() {
+        arm += &format!("            words='{}'\n", words.join(" "));
+    }
     arm += "            case $flag in\n";
-    for option in &command.options {
+    for option in options {
         if let Some((pattern, action)) = value(option) {
             arm += &format!("                {pattern}) {action} ;;\n");
         }
@@ -66,7 +81,7 @@ _fathom() {
     local previous=${before%"$word"}
     previous=${previous%"${previous##*[![:space:]]}"}
     previous=${previous##*[[:space:]]}
-    local command=${COMP_WORDS[1]} options='' values='' flag='' value=$word
+    local command=${COMP_WORDS[1]} options='' words='' values='' flag='' value=$word
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
@@ -75,6 +90,9 @@ _fathom() {
         return
     fi
     case " $before" in *' -- '*) return ;; esac
+    if ((COMP_CWORD > 2)) && [[ ' @BELOW@ ' == *" $command:${COMP_WORDS[2]} "* ]]; then
+        command+=" ${COMP_WORDS[2]}"
+    fi
     case $word in
         --*=*) flag=${word%%=*}= value=${word#*=} ;;
         -*) ;;
@@ -83,6 +101,9 @@ _fathom() {
     case $command in
 @ARMS@
     esac
+    if ((COMP_CWORD == 2)) && [[ $word != -* ]]; then
+        values=$words
+    fi
     if [[ -n $values ]]; then
         compopt +o default 2>/dev/null
         COMPREPLY=($(compgen -W "$values" -- "$value"))

@@ -16,8 +16,22 @@ pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]
     global.iter().for_each(|option| script += &line("__fish_use_subcommand", option));
     for command in commands {
         script.push('\n');
-        let condition = quote(&format!("__fish_seen_subcommand_from {}", command.name));
-        command.options.iter().for_each(|option| script += &line(&condition, option));
+        let seen = format!("__fish_seen_subcommand_from {}", command.name);
+        let below: Vec<_> = command.below.iter().map(|(name, _)| *name).collect();
+        let own = if below.is_empty() {
+            seen.clone()
+        } else {
+            format!("{seen}; and not __fish_seen_subcommand_from {}", below.join(" "))
+        };
+        command.options.iter().for_each(|option| script += &line(&quote(&own), option));
+        let first = quote(&format!("{seen}; and test (count (commandline -opc)) -eq 2"));
+        for (word, brief) in command.words {
+            script += &format!("complete -c fathom -n {first} -f -a {word} -d {}\n", quote(brief));
+        }
+        for (name, options) in &command.below {
+            let both = quote(&format!("{seen}; and __fish_seen_subcommand_from {name}"));
+            options.iter().for_each(|option| script += &line(&both, option));
+        }
     }
     script
 }

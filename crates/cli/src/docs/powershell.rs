@@ -7,8 +7,20 @@ use crate::shared::flag::ValueSpec;
 /// Renders the script.
 pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {
     let names: String = commands.iter().map(|command| row(command.name, command.brief)).collect();
-    let cases: String = commands.iter().map(|command| case(command.name, &rows(&command.options))).collect();
-    TEMPLATE.replace("@CASES@", &(case("", &(names + &rows(global))) + cases.trim_end()))
+    let cases: String = commands.iter().map(cases).collect();
+    let below = commands
+        .iter()
+        .flat_map(|command| command.below.iter().map(|(name, _)| format!("'{} {name}'", command.name)));
+    let template = TEMPLATE.replace("@BELOW@", &below.collect::<Vec<_>>().join(", "));
+    template.replace("@CASES@", &(case("", &(names + &rows(global))) + cases.trim_end()))
+}
+
+/// Returns the cases of a command and of the commands below it.
+fn cases(command: &CompletionCommand) -> String {
+    let words: String = command.words.iter().map(|(word, brief)| row(word, brief)).collect();
+    let below =
+        command.below.iter().map(|(name, options)| case(&format!("{} {name}", command.name), &rows(options)));
+    case(command.name, &(words + &rows(&command.options))) + &below.collect::<String>()
 }
 
 fn case(command: &str, rows: &str) -> String {
@@ -41,6 +53,7 @@ Register-ArgumentCompleter -Native -CommandName 'fathom' -ScriptBlock {
     $before = @($line.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.ToString() })
     if ($before -ccontains '--') { return }
     $command = if ($before.Count -gt 1) { $before[1] } else { '' }
+    if ($before.Count -gt 2 -and @(@BELOW@) -ccontains "$command $($before[2])") { $command += ' ' + $before[2] }
     $rows = switch -CaseSensitive ($command) {
 @CASES@
     }
@@ -48,8 +61,11 @@ Register-ArgumentCompleter -Native -CommandName 'fathom' -ScriptBlock {
     $name = if ($before.Count -gt 2 -and $before[-1] -clike '--*' -and $word -notlike '-*') { $before[-1] + '=' } else { '' }
     # An option whose value may only follow `=` has a row for that: the next word is not its value.
     if ($name -and $rows -match ('(?m)^' + [regex]::Escape($name) + "`t")) { return }
-    # Without a completion, PowerShell offers the names of files.
-    if ($before.Count -gt 1 -and -not $name -and $word -notlike '-*') { return }
+    # Without a completion, PowerShell offers the names of files. Only a first operand may be one of some words.
+    if ($before.Count -gt 1 -and -not $name -and $word -notlike '-*') {
+        if ($before.Count -gt 2) { return }
+        $rows = ($rows -split '\r?\n') -notmatch '^-'
+    }
     foreach ($row in $rows -split '\r?\n') {
         $text, $description = $row -split "`t", 2
         if (-not $text -or -not $text.StartsWith($name + $word, [StringComparison]::Ordinal)) { continue }

@@ -23,6 +23,7 @@ pub(super) fn page<K: Copy>(command: &Command<K>) -> String {
     command.notes.iter().for_each(|note| page += &self::note(note));
     page += &examples(command.examples);
     let own = command.commands.iter().map(|(name, _)| format!("{title}-{name}"));
+    let own = own.filter(|name| super::man_pages().contains(name));
     let others = command.see_also.iter().map(ToString::to_string).chain(own);
     let others: Vec<_> = others.map(|name| format!("\\fB{}\\fR(1)", escape(&name))).collect();
     page + &format!(".SH \"SEE ALSO\"\n{}\n", others.join(",\n"))

@@ -7,17 +7,36 @@ use crate::shared::flag::{ValueKind, ValueSpec};
 pub(super) fn script(global: &[CompletionOption], commands: &[CompletionCommand]) -> String {
     let described: Vec<_> =
         commands.iter().map(|command| format!("'{}:{}'", command.name, quote(command.brief))).collect();
+    let below = commands
+        .iter()
+        .flat_map(|command| command.below.iter().map(|(name, _)| format!("{}:{name}", command.name)));
     TEMPLATE
+        .replace("@BELOW@", &below.collect::<Vec<_>>().join(" "))
         .replace("@COMMANDS@", &described.join(" "))
         .replace("@GLOBAL@", &specs(global, 8))
-        .replace("@ARMS@", commands.iter().map(arm).collect::<String>().trim_end())
+        .replace("@ARMS@", commands.iter().map(arms).collect::<String>().trim_end())
 }
 
-fn arm(command: &CompletionCommand) -> String {
-    let (name, specs) = (command.name, specs(&command.options, 24));
+/// Returns the cases of a command and of the commands below it.
+fn arms(command: &CompletionCommand) -> String {
+    let words: Vec<_> =
+        command.words.iter().map(|(word, brief)| format!("{word}\\:\"{}\"", quote(brief))).collect();
+    let first = match &words[..] {
+        [] => String::new(),
+        words => format!("'1:command:(({}))'", words.join(" ")),
+    };
+    let below =
+        command.below.iter().map(|(name, options)| arm(&format!("'{} {name}'", command.name), options, ""));
+    arm(command.name, &command.options, &first) + &below.collect::<String>()
+}
+
+/// Returns a case with the specifications of options, and of the first operand.
+fn arm(label: &str, options: &[CompletionOption], first: &str) -> String {
+    let specs = specs(options, 24);
     let (outer, inner) = (" ".repeat(16), " ".repeat(20));
+    let first = if first.is_empty() { String::new() } else { format!("{inner}    {first} \\\n") };
     format!(
-        "{outer}{name})\n{inner}_arguments -s -S : \\\n{specs} \\\n{inner}    '*:file:_files'\n{inner};;\n"
+        "{outer}{label})\n{inner}_arguments -s -S : \\\n{specs} \\\n{first}{inner}    '*:file:_files'\n{inner};;\n"
     )
 }
 
@@ -71,7 +90,13 @@ _fathom() {
     case $state in
         command) _describe -t commands command commands ;;
         argument)
-            case $words[1] in
+            local name=$words[1]
+            if (( CURRENT > 2 )) && [[ ' @BELOW@ ' == *" $name:$words[2] "* ]]; then
+                name+=" $words[2]"
+                shift words
+                (( CURRENT-- ))
+            fi
+            case $name in
 @ARMS@
             esac
             ;;

@@ -130,8 +130,11 @@ fn is_benchmark(line: &str) -> bool {
 /// Runs alone. Benchmarks take seconds each, so `make test` runs a part of them.
 #[test]
 fn examples_of_benchmarks_work() {
-    let lines = [shown("README.md"), shown("docs/README.md"), help(&[]), help(&["bench"])].concat();
-    let benchmarks: BTreeSet<String> = lines.into_iter().filter(|line| is_benchmark(line)).collect();
+    let helps: [&[&str]; 5] =
+        [&[], &["bench"], &["bench", "advise"], &["bench", "run"], &["bench", "compare"]];
+    let helps = helps.iter().flat_map(|words| help(words));
+    let lines = shown("README.md").into_iter().chain(shown("docs/README.md")).chain(helps);
+    let benchmarks: BTreeSet<String> = lines.filter(|line| is_benchmark(line)).collect();
     assert!(benchmarks.len() >= 8, "the help shows how to measure: {benchmarks:?}");
     // The first one is `bench advise`, which takes half a minute.
     let part = benchmarks.len() * fathom_cases::count(5) / 5;

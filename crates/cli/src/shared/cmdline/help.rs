@@ -64,7 +64,7 @@ fn examples<K: Copy>(command: &Command<K>, name: &str, scope: Scope) -> String {
     let shown = command.examples.iter().filter(|(line, _)| scope == Scope::Full || !added(line));
     let mut text = String::new();
     for (line, what) in shown {
-        text += &format!("  {}\n      {what}\n", line.replace(command.name, name));
+        text += &format!("  {}\n      {}\n", line.replace(command.name, name), quoted(what));
     }
     if text.is_empty() { text } else { format!("\nExamples:\n{text}") }
 }

@@ -170,7 +170,7 @@ fn invalid_arguments_of_advise_are_refused() {
         ("advise --time soon", 2, "invalid time 'soon'"),
         ("write --time never", 2, "invalid time 'never'"),
         ("advise . more", 2, "extra operand 'more'"),
-        ("advise --models uring", 2, "--models is not for advise"),
+        ("advise --models uring", 2, "unrecognized option '--models'"),
     ] {
         let (status, out, err) = run(dir.path(), words);
         assert_eq!((status, out.as_str()), (Some(expected), ""), "{words}: {err}");

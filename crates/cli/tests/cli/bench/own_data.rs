@@ -96,13 +96,12 @@ fn data_that_is_not_there_or_of_another_kind_is_refused() {
         ("walk --tree empty", 1, "cannot read 'empty': Not a directory"),
         ("read --file empty", 1, "cannot read 'empty': it is empty"),
         ("read --file .", 1, "cannot read '.': it is not a regular file"),
-        ("read --backlog 1 --file empty", 2, "--backlog is for walk and stat"),
-        ("read --tree .", 2, "--tree is for walk and stat"),
-        ("write --file empty", 2, "--file is for read and random-read"),
-        ("walk --tree . --files 3", 2, "--files is for a tree that is made, not for --tree"),
-        ("walk --tree . --path .", 2, "--path is for files that are made, not for --tree and --file"),
-        ("read --file empty --lang c", 2, "--lang reads files that are made, not --file"),
-        ("advise --tree .", 2, "--tree is not for advise"),
+        ("read --backlog 1 --file empty", 2, "--backlog has no effect on read, only on walk, stat"),
+        ("read --tree .", 2, "--tree has no effect on read, only on walk, stat"),
+        ("write --file empty", 2, "--file has no effect on write, only on read, random-read"),
+        ("walk --tree . --files 3", 2, "--files is about files that are made, and --tree makes none"),
+        ("walk --tree . --path .", 2, "--path is about files that are made, and --tree makes none"),
+        ("read --file empty --lang c", 2, "--lang is about files that are made, and --file makes none"),
     ] {
         let (found, out, err) = run(dir.path(), words);
         assert_eq!((found, out.as_str()), (Some(status), ""), "{words}: {err}");

@@ -3,132 +3,31 @@
 use std::ffi::{CString, OsStr};
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use fathom_bench::advise::AdviceObserver;
 use fathom_bench::arms::{Arm, arms, own_arms};
 use fathom_bench::fixture::{CacheState, Capacity, Cell, Fixture, remove_stale};
 use fathom_bench::lang::{Lang, Program, Toolchain};
-use fathom_bench::runner::{self, Progress, RunEnd, RunObserver, RunOutcome, RunPlan};
+use fathom_bench::runner::{self, RunOutcome, RunPlan};
 use fathom_bench::summary::summarise;
-use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, Workload, machine, report};
+use fathom_bench::{ArmName, ProcessExecutor, Programs, Run, UnavailableArm, Workload};
 use fathom_du::usage::{UsageOptions, usage};
 use fathom_io::{Model, Use};
 
-use super::NAME;
 use super::args::BenchArgs;
 use super::estimate::RunEstimate;
-use crate::shared::output::{ERASE, draw, print_error};
-use crate::shared::progress::format_seconds;
-
-/// How a run ended.
-#[derive(Debug)]
-pub(super) enum BenchEnd {
-    Complete,
-    Interrupted,
-    Failed(String),
-}
-
-/// Paths from the environment.
-#[derive(Debug)]
-pub(super) struct BenchPaths {
-    /// The path of this program.
-    pub(super) own: PathBuf,
-    /// The search path for toolchains.
-    pub(super) search: std::ffi::OsString,
-    /// The directory for built programs.
-    pub(super) cache: PathBuf,
-}
+use crate::bench::NAME;
+use crate::bench::measuring::{BenchEnd, BenchMeter, BenchPaths, end_of, error_text, new_run, run_end};
+use crate::shared::output::print_error;
 
 /// Said before the caches of the whole machine are dropped.
-pub(super) const CACHES_DROPPED: &[u8] =
+const CACHES_DROPPED: &[u8] =
     b"the caches of the whole machine are dropped before each cold sample; with `--cache warm` they are not";
 
 /// The arm with which all others are compared.
 const BASELINE: &str = "blocking";
-
-/// The progress line on a terminal.
-pub(super) struct BenchMeter<'a> {
-    stop: &'a AtomicBool,
-    label: String,
-    started: Instant,
-    /// The time from which on no sample begins.
-    end: Option<Instant>,
-    shown: bool,
-}
-
-impl<'a> BenchMeter<'a> {
-    /// Creates a progress line for the cell `label`. `stop` tells the runner to stop.
-    pub(super) fn new(stop: &'a AtomicBool, label: String) -> Self {
-        let shown = std::io::stderr().is_terminal();
-        Self { stop, label, started: Instant::now(), end: None, shown }
-    }
-
-    /// Has the runner stop at `end`, too.
-    pub(super) fn until(mut self, end: Option<Instant>) -> Self {
-        self.end = end;
-        self
-    }
-}
-
-/// Returns the end of `time` from now on; `None` if there is none.
-pub(super) fn end_of(time: Option<Duration>) -> Option<Instant> {
-    time.and_then(|time| Instant::now().checked_add(time))
-}
-
-/// Returns how a run ended, with a note if its time was over before all repetitions were done.
-pub(super) fn run_end(end: RunEnd, blocks: (u32, u32), stop: &AtomicBool) -> (BenchEnd, Option<String>) {
-    match end {
-        RunEnd::Failed(error) => (BenchEnd::Failed(error.to_string()), None),
-        RunEnd::Complete => (BenchEnd::Complete, None),
-        RunEnd::Interrupted if stop.load(Ordering::Relaxed) => (BenchEnd::Interrupted, None),
-        RunEnd::Interrupted => {
-            let (done, all) = blocks;
-            (BenchEnd::Complete, Some(format!("the time was over after {done} of {all} repetitions")))
-        }
-    }
-}
-
-impl AdviceObserver for BenchMeter<'_> {
-    fn cell(&mut self, label: &str) {
-        label.clone_into(&mut self.label);
-        self.started = Instant::now();
-    }
-}
-
-impl RunObserver for BenchMeter<'_> {
-    fn next(&mut self, progress: &Progress<'_>) {
-        if self.shown {
-            let Progress { block, blocks, arm, done, left } = progress;
-            let all = done + left;
-            let over = (f64::from(block - 1) + *done as f64 / all as f64) / f64::from(*blocks);
-            let left = self.started.elapsed().as_secs_f64() * (1.0 - over) / over;
-            // Before the first block is over, a guess is worth little.
-            let left =
-                if *block > 1 { format!(", about {} left", format_seconds(left)) } else { String::new() };
-            let line = format!(
-                "\r\x1b[K{}: block {block} of {blocks}, {} of {all}{left}: {arm}",
-                self.label,
-                done + 1
-            );
-            draw(line.as_bytes());
-        }
-    }
-
-    fn stop(&mut self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.end.is_some_and(|end| Instant::now() >= end)
-    }
-}
-
-impl Drop for BenchMeter<'_> {
-    fn drop(&mut self) {
-        if self.shown {
-            draw(ERASE);
-        }
-    }
-}
 
 /// Runs all cells that `args` describe.
 ///
@@ -234,25 +133,6 @@ fn unreadable(args: &BenchArgs, end: Option<Instant>, stop: &AtomicBool) -> Opti
 /// The bytes of the user's own file that are read with `O_DIRECT` are a multiple of this.
 const DIRECT_BYTES: u64 = 4096;
 
-/// Creates the record of a run of `command` on the filesystem of `path` that starts now.
-pub(super) fn new_run(command: String, seed: Option<u64>, path: &Path) -> Run {
-    Run {
-        schema: report::SCHEMA,
-        program: format!("fathom {}", env!("CARGO_PKG_VERSION")),
-        command,
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        seed: seed.unwrap_or_else(any_seed),
-        machine: machine::fingerprint(path),
-        ..Run::default()
-    }
-}
-
-/// Returns an arbitrary seed, short enough to type.
-fn any_seed() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::from(since.subsec_nanos())
-}
-
 /// Checks that there is room for the work. Returns notes about the room for the report.
 fn check_room(args: &BenchArgs, room: &Capacity) -> Result<Vec<String>, String> {
     let path = args.path.display();
@@ -296,10 +176,6 @@ fn cell_of(args: &BenchArgs, cache: CacheState, seed: u64) -> Cell {
         seed,
         own: args.own.clone(),
     }
-}
-
-pub(super) fn error_text(error: &std::io::Error) -> String {
-    String::from_utf8_lossy(&crate::shared::output::reason(error)).into_owned()
 }
 
 /// Builds the programs in the requested languages and adds their arms.

@@ -1,6 +1,10 @@
 //! `fathom bench advise`: recommends I/O models for a filesystem, saves the advice as a profile,
 //! and validates it.
 
+mod args;
+pub(crate) mod table;
+
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,11 +17,13 @@ use fathom_bench::profile::{Filesystem, HostConditions, Profile};
 use fathom_bench::{Programs, machine, report};
 use fathom_io::sys::cpus_allowed;
 
-use super::args::{AdviseArgs, ReportTarget};
-use super::run::{BenchMeter, error_text, new_run};
-use super::{NAME, bench_paths, fail, write_report};
+use self::args::AdviseArgs;
+use super::NAME;
+use super::measuring::{BenchMeter, bench_paths, error_text, new_run};
+use super::reports::{ReportTarget, fail, write_report};
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_termination;
+use crate::shared::locale;
 use crate::shared::output::{print, print_error};
 use crate::shared::progress::format_seconds;
 use crate::shared::start;
@@ -38,8 +44,15 @@ const ROOM: u64 = 512 << 20;
 /// Added to the seed, so that the validation uses data that the advice has not seen.
 const UNSEEN: u64 = 1_000_003;
 
-/// Runs the command. Returns the exit status.
-pub(super) fn main(args: &AdviseArgs, command: String) -> u8 {
+/// Runs the command with the arguments `words` behind `advise`. Returns the exit status.
+pub(super) fn main(words: Vec<OsString>, command: String) -> u8 {
+    match args::parse(words, locale::current()) {
+        Ok(args) => run(&args, command),
+        Err(end) => end.answer(&table::ADVISE),
+    }
+}
+
+fn run(args: &AdviseArgs, command: String) -> u8 {
     let update = || args.save.as_ref().map(|target| ProfileUpdate::new(args, target)).transpose();
     let budget = AdviceBudget::of(args);
     match check_room(args, &budget).and_then(|()| Ok((bench_paths()?, update()?))) {
@@ -78,7 +91,7 @@ impl AdviceBudget {
         let is_in_use = machine::load().is_some_and(|load| load > cpus_allowed() as f64);
         let most = if is_in_use { QUICK } else { 1.0 };
         let usual = Self { scale: most, time: TIME, time_max: TIME_MAX, limit: LIMIT, first_limit: LIMIT };
-        match args.time {
+        match args.run.time {
             limit if args.quick => {
                 let limit = limit.unwrap_or(LIMIT_QUICK);
                 let (time, time_max) = (TIME.mul_f64(QUICK), limit.mul_f64(0.9));
@@ -123,7 +136,7 @@ fn measure_and_save<L: AdviceObserver>(
     command: String,
     site: &mut DirectorySource<'_, '_, L>,
 ) -> (Advice, u8, AdviceEnd) {
-    let mut run = new_run(command, args.seed, &args.path);
+    let mut run = new_run(command, args.run.seed, &args.path);
     let path = args.path.canonicalize().unwrap_or_else(|_| args.path.clone());
     run.machine.insert(0, ("path".to_owned(), path.display().to_string()));
     let seed = run.seed;
@@ -141,7 +154,7 @@ fn measure_and_save<L: AdviceObserver>(
     let (mut advice, end) = advise::advise(&budget.options(seed), run, site);
     let complete = matches!(end, AdviceEnd::Complete) && !advice.verdicts.is_empty();
     let saved = update.filter(|_| complete).map_or(0, |update| update.save(&advice));
-    match args.validate.filter(|_| complete) {
+    match args.validation_blocks().filter(|_| complete) {
         Some(blocks) => {
             // The validation has its own time.
             let unseen = budget.options(seed.wrapping_add(UNSEEN));
@@ -206,21 +219,21 @@ fn conclude(args: &AdviseArgs, advice: &Advice, saved: u8, end: AdviceEnd) -> u8
 /// Writes all requested reports. Returns the exit status.
 fn write(args: &AdviseArgs, advice: &Advice) -> u8 {
     let mut status = 0;
-    if let Some(target) = &args.csv {
+    if let Some(target) = &args.targets.csv {
         let csv = report::csv(&advice.run.rows);
         status =
             status.max(csv.map_or_else(|error| fail(&error.to_string()), |text| write_report(target, &text)));
     }
-    if let Some(target) = &args.json {
+    if let Some(target) = &args.targets.json {
         let json = serde_json::to_string_pretty(advice);
         let write = |text: String| write_report(target, &(text + "\n"));
         status =
             status.max(json.map_or_else(|error| fail(&format!("cannot write the advice: {error}")), write));
     }
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.targets.html {
         status = status.max(write_report(&ReportTarget::File(path.clone()), &page(advice)));
     }
-    if args.csv != Some(ReportTarget::Output) && args.json != Some(ReportTarget::Output) {
+    if args.targets.csv != Some(ReportTarget::Output) && args.targets.json != Some(ReportTarget::Output) {
         status = status.max(print(NAME, &format!("{}\n{}", text(advice), report::table(&advice.run))));
     }
     status
