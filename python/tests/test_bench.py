@@ -44,15 +44,15 @@ class Advise(unittest.TestCase):
 
     def test_an_interval_is_read(self):
         verdict = {
-            "cell": "stat, warm", "workload": "stat", "cache": "warm", "method": "2_threads", "model": "threads",
+            "cell": "stat, warm", "workload": "stat", "cache": "warm", "method": "threads=2", "model": "threads",
             "threads": 2, "depth": 1, "ratio": {"median": 0.5, "low": 0.4, "high": 0.6}, "ratio_to_best": None,
-            "among_best": ["2_threads"], "matters": True,
-            "candidates": [{"method": "2_threads", "predicted_us": 1.5, "measured_us": None}],
+            "among_best": ["threads=2"], "matters": True,
+            "candidates": [{"method": "threads=2", "predicted_us": 1.5, "measured_us": None}],
         }  # fmt: skip
         cell = bench._read_cell(verdict)
         self.assertEqual(cell.ratio, bench.Interval(0.5, 0.4, 0.6))
         self.assertIsNone(cell.ratio_to_best)
-        self.assertEqual(cell.candidates, (bench.Candidate("2_threads", 1.5, None),))
+        self.assertEqual(cell.candidates, (bench.Candidate("threads=2", 1.5, None),))
 
     def test_the_message_of_the_command_is_raised(self):
         missing = os.path.join(self.root, "missing")

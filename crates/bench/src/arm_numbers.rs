@@ -19,11 +19,6 @@ pub struct ArmNumbers {
 }
 
 impl ArmNumbers {
-    /// Returns the name of an arm of `kind` (`iouring`, `aio`) with these numbers.
-    pub(crate) fn queue_name(kind: &str, threads: u32, depth: u32, batch: u32) -> String {
-        format!("{threads}_threads_{kind}_{depth}_entries_{batch}_at_once")
-    }
-
     /// Returns whether the user lists anything.
     #[must_use]
     pub fn is_given(&self) -> bool {

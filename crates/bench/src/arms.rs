@@ -1,4 +1,8 @@
-//! The arms of each workload: I/O models with their parameters, under the names that reports print.
+//! The arms of each workload: I/O models with their parameters, under the names that reports print:
+//! the name of the model and its number, as `--io` spells them, then the parts in which the arm
+//! differs from others: `uring=128:threads=10:batch=1:spin`.
+
+use std::fmt::Display;
 
 use fathom_io::Model;
 use fathom_io::uring::Completion;
@@ -37,19 +41,26 @@ pub struct Arm {
     pub backlog: usize,
 }
 
-/// The arm of random reads without a hint: the kernel reads ahead.
-const READ_AHEAD: &str = "blocking_readahead";
+/// The arm with which all others are compared, in every workload and language: blocking calls in
+/// one thread.
+pub const BASELINE: &str = Model::Sync.name();
+
+/// The last part of the name of random reads without a hint: the kernel reads ahead.
+const READ_AHEAD: &str = "readahead";
+
+/// Operations that a ring submits at once, unless its name has another number.
+pub(crate) const RING_BATCH_MAX: usize = 32;
 
 /// The value of [`crate::Row::model`] for threads of a runtime, as in Go and Java.
 const GREEN_THREADS: &str = "green-threads";
 
 impl Arm {
-    fn new(name: impl Into<String>, model: Model) -> Self {
+    /// Builds an arm of blocking calls, or of a model without numbers, with the name of the model.
+    fn new(model: Model) -> Self {
         let completion = Completion::Wait;
-        let name = name.into();
         Self {
             lang: "rust",
-            name,
+            name: model.name().to_owned(),
             model: Some(model),
             playground: None,
             threads: 1,
@@ -63,8 +74,8 @@ impl Arm {
 
     /// Builds the arm of a playground program.
     #[must_use]
-    pub fn of(lang: Lang, arm: lang::PlaygroundArm, workload: Workload) -> Self {
-        let mut built = Self { model: arm.method.model(), ..Self::new(arm.name(workload), Model::Sync) };
+    pub fn of(lang: Lang, arm: lang::PlaygroundArm) -> Self {
+        let mut built = Self { model: arm.method.model(), name: arm.name(), ..Self::new(Model::Sync) };
         (built.lang, built.playground) = (lang.name(), Some((lang, arm)));
         let size = |number: u32| number as usize;
         (built.threads, built.depth, built.batch) = (size(arm.threads), size(arm.depth), size(arm.batch));
@@ -75,26 +86,25 @@ impl Arm {
     /// Builds the control arm: dd, which writes zeros.
     #[must_use]
     pub fn control() -> Self {
-        Self { lang: CONTROL, ..Self::new("dd", Model::Sync) }
+        Self { lang: CONTROL, name: "dd".to_owned(), ..Self::new(Model::Sync) }
     }
 
     /// Builds the loop of Rust without its calls.
     #[must_use]
     pub fn null() -> Self {
-        Self { model: None, ..Self::new(NULL, Model::Sync) }
+        Self { model: None, name: NULL.to_owned(), ..Self::new(Model::Sync) }
     }
 
     /// Returns this arm as it is without a hint not to read ahead.
     #[must_use]
     pub fn with_read_ahead(&self) -> Self {
-        Self { name: READ_AHEAD.to_owned(), hint: Some(AccessHint::Normal), ..self.clone() }
+        Self { hint: Some(AccessHint::Normal), ..self.clone().part(READ_AHEAD) }
     }
 
     /// Returns this arm with calls that poll the device.
     #[must_use]
     pub fn with_polled_calls(&self) -> Self {
-        let hint = AccessHint::HighPriority;
-        Self { name: format!("{}_{}", self.name, hint.name()), hint: Some(hint), ..self.clone() }
+        self.clone().with_hint(AccessHint::HighPriority)
     }
 
     /// Returns whether this arm is the loop without its calls, whose time is no answer.
@@ -115,14 +125,52 @@ impl Arm {
         ArmName::new(self.lang, &self.name)
     }
 
-    fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+    /// Adds a part to the name.
+    fn part(mut self, part: impl Display) -> Self {
+        self.name = format!("{}:{part}", self.name);
         self
     }
 
-    fn with_depth(mut self, depth: usize, batch: usize) -> Self {
-        (self.depth, self.batch) = (depth, batch);
-        self
+    /// Builds threads of `model` with a partition each.
+    fn threads(threads: usize) -> Self {
+        let model = Model::Threads(None);
+        Self { name: format!("{}={threads}", model.name()), threads, ..Self::new(model) }
+    }
+
+    /// Builds an arm of `model` with up to `depth` operations in flight. If it submits several of
+    /// them at once, those are [`RING_BATCH_MAX`] at most.
+    fn deep(model: Model, depth: usize) -> Self {
+        Self { name: format!("{}={depth}", model.name()), depth, ..Self::new(model) }
+    }
+
+    /// Builds a ring that submits as many of `depth` operations at once as rings usually do.
+    fn ring(model: Model, depth: usize) -> Self {
+        Self { batch: depth.min(RING_BATCH_MAX), ..Self::deep(model, depth) }
+    }
+
+    /// Sets the number of threads of a model that has another number in its name.
+    fn in_threads(self, threads: usize) -> Self {
+        let named = if threads == 1 { self } else { self.part(format_args!("threads={threads}")) };
+        Self { threads, ..named }
+    }
+
+    /// Sets the number of operations that are submitted at once.
+    fn with_batch(self, batch: usize) -> Self {
+        let named = if batch == self.batch { self } else { self.part(format_args!("batch={batch}")) };
+        Self { batch, ..named }
+    }
+
+    fn with_completion(self, completion: Completion) -> Self {
+        let named = match completion {
+            Completion::Wait => self,
+            Completion::Spin => self.part("spin"),
+            Completion::Adaptive => self.part("adaptive"),
+        };
+        Self { completion, ..named }
+    }
+
+    fn with_hint(self, hint: AccessHint) -> Self {
+        Self { hint: Some(hint), ..self.part(hint.name()) }
     }
 
     /// Returns the value of [`crate::Row::model`].
@@ -151,135 +199,97 @@ impl Arm {
 /// Returns the arms of the published comparison of writes (io-playground), extended by 100 threads
 /// with one-entry rings, the control that the publication lacked.
 fn published() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", Model::Sync)];
-    for threads in [1, 10, 100] {
-        arms.push(Arm::new(format!("{threads}_threads_pwrite"), Model::Threads(None)).with_threads(threads));
-    }
-    for threads in [1, 10, 100] {
-        for entries in [1, 128] {
-            let name = format!("{threads}_threads_iouring_pwrite_{entries}_entries");
-            arms.push(Arm::new(name, Model::Uring(None)).with_threads(threads).with_depth(entries, entries));
-        }
-    }
-    arms
+    let counts = [1, 10, 100];
+    let rings = counts.iter().flat_map(|threads| [1, 128].map(|entries| (*threads, entries)));
+    let ring =
+        |(threads, entries)| Arm::ring(Model::Uring(None), entries).in_threads(threads).with_batch(entries);
+    std::iter::once(Arm::new(Model::Sync)).chain(counts.map(Arm::threads)).chain(rings.map(ring)).collect()
 }
 
 /// Returns one arm of each other model, and io_uring arms that differ in how they wait for
 /// completions.
 fn other_models() -> Vec<Arm> {
-    let spin = Arm { completion: Completion::Spin, ..Arm::new("iouring_spin_1", Model::Uring(None)) };
-    let adaptive =
-        Arm { completion: Completion::Adaptive, ..Arm::new("iouring_adaptive_1", Model::Uring(None)) };
+    let ring = || Arm::ring(Model::Uring(None), 1);
     vec![
-        spin,
-        adaptive,
-        Arm::new("iouring_registered_32", Model::UringRegistered).with_depth(32, 8),
-        Arm::new("iouring_polled_32", Model::UringPolled).with_depth(32, 8),
-        Arm::new("pool_1", Model::Pool),
-        Arm::new("pool_32", Model::Pool).with_depth(32, 1),
-        Arm::new("pool_32_batched", Model::Pool).with_depth(32, 8),
-        Arm::new("nowait_32", Model::Nowait).with_depth(32, 1),
-        Arm::new("tokio_1", Model::Tokio),
-        Arm::new("tokio_32", Model::Tokio).with_depth(32, 1),
-        Arm::new("mmap", Model::Mmap),
-        Arm::new("aio_1", Model::Aio),
-        Arm::new("aio_32", Model::Aio).with_depth(32, 8),
+        ring().with_completion(Completion::Spin),
+        ring().with_completion(Completion::Adaptive),
+        Arm::ring(Model::UringRegistered, 32).with_batch(8),
+        Arm::ring(Model::UringPolled, 32).with_batch(8),
+        Arm::deep(Model::Pool, 1),
+        Arm::deep(Model::Pool, 32),
+        Arm::deep(Model::Pool, 32).with_batch(8),
+        Arm::deep(Model::Nowait, 32),
+        Arm::deep(Model::Tokio, 1),
+        Arm::deep(Model::Tokio, 32),
+        Arm::new(Model::Mmap),
+        Arm::ring(Model::Aio, 1),
+        Arm::ring(Model::Aio, 32).with_batch(8),
     ]
 }
 
-/// Returns the arms of `workload` for reads, or for an existing file: blocking, threads, and
-/// io_uring at increasing depths.
-fn deepening(workload: Workload) -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", Model::Sync)];
-    for threads in [1, 8, 32, 128] {
-        let name = format!("{threads}_threads{}", workload.call_suffix());
-        arms.push(Arm::new(name, Model::Threads(None)).with_threads(threads));
-    }
-    for depth in [1, 8, 32, 128] {
-        arms.push(Arm::new(format!("iouring_{depth}"), Model::Uring(None)).with_depth(depth, depth.min(32)));
-    }
-    arms
+/// Returns the arms for reads, or for an existing file: blocking, threads, and io_uring at
+/// increasing depths.
+fn deepening() -> Vec<Arm> {
+    let numbers = [1, 8, 32, 128];
+    let rings = numbers.map(|depth| Arm::ring(Model::Uring(None), depth));
+    std::iter::once(Arm::new(Model::Sync)).chain(numbers.map(Arm::threads)).chain(rings).collect()
 }
 
-/// Returns the arms of `workload` that differ from `blocking` in a hint for the page cache alone.
+/// Returns the arms of `workload` that differ from the baseline in a hint for the page cache alone.
 fn hinted(workload: Workload) -> Vec<Arm> {
     let hints: &[AccessHint] = match workload {
         Workload::Read => &[AccessHint::Sequential, AccessHint::WillNeed, AccessHint::DontCache],
         Workload::Write | Workload::RandomWrite => &[AccessHint::DontCache],
         _ => &[],
     };
-    let arm = |hint: &AccessHint| Arm {
-        hint: Some(*hint),
-        ..Arm::new(format!("blocking_{}", hint.name()), Model::Sync)
-    };
-    hints.iter().map(arm).collect()
+    hints.iter().map(|hint| Arm::new(Model::Sync).with_hint(*hint)).collect()
 }
 
-/// Returns one arm of each model of a walk. The first is the baseline; it is called `blocking`, as
-/// in all other workloads.
+/// Returns one arm of each model of a walk.
 fn walking() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", Model::Sync)];
-    for threads in [2, 8, 32, 128] {
-        arms.push(Arm::new(format!("{threads}_threads"), Model::Threads(None)).with_threads(threads));
-    }
-    arms.push(Arm::new("async_seq", Model::AsyncSeq));
-    arms.push(Arm::new("async_par", Model::AsyncPar));
-    for depth in [32, 128] {
-        arms.push(Arm::new(format!("iouring_{depth}"), Model::Uring(None)).with_depth(depth, 1));
-    }
-    arms.push(Arm::new("auto", Model::Auto));
+    let mut arms = vec![Arm::new(Model::Sync)];
+    arms.extend([2, 8, 32, 128].map(Arm::threads));
+    arms.extend([Model::AsyncSeq, Model::AsyncPar].map(Arm::new));
+    arms.extend([32, 128].map(|depth| Arm::deep(Model::Uring(None), depth)));
+    arms.push(Arm::new(Model::Auto));
     arms
 }
 
 /// Returns the arms for reading files of one block each.
 fn small_files() -> Vec<Arm> {
-    let mut arms = vec![Arm::new("blocking", Model::Sync)];
-    for threads in [2, 8, 32] {
-        arms.push(Arm::new(format!("{threads}_threads"), Model::Threads(None)).with_threads(threads));
-    }
-    arms.extend([1, 32].map(|depth| Arm::new(format!("tokio_{depth}"), Model::Tokio).with_depth(depth, 1)));
+    let mut arms = vec![Arm::new(Model::Sync)];
+    arms.extend([2, 8, 32].map(Arm::threads));
+    arms.extend([1, 32].map(|depth| Arm::deep(Model::Tokio, depth)));
     arms
 }
 
 /// Returns further arms for reading files of one block each: the models of the server's file I/O.
 fn small_files_beneath() -> Vec<Arm> {
-    let models = [
-        ("auto_32", Model::Auto),
-        ("nowait_32", Model::Nowait),
-        ("pool_32", Model::Pool),
-        ("iouring_32", Model::Uring(None)),
-    ];
-    models.map(|(name, model)| Arm::new(name, model).with_depth(32, 1)).into()
+    [Model::Auto, Model::Nowait, Model::Pool, Model::Uring(None)].map(|model| Arm::deep(model, 32)).into()
 }
 
 /// Threads of the server's pool that may wait for one device.
 const SERVE_POOL_THREADS: usize = 32;
 
-/// Returns one arm of each model of `fathom serve`. The first is the baseline; it is called
-/// `blocking`, as in all other workloads.
+/// Returns one arm of each model of `fathom serve`.
 fn serving() -> Vec<Arm> {
-    let with_pool = |name, model| Arm::new(name, model).with_depth(SERVE_POOL_THREADS, 1);
+    let with_pool = |model| Arm::deep(model, SERVE_POOL_THREADS);
     vec![
-        Arm::new("blocking", Model::Sync),
+        Arm::new(Model::Sync),
         // With the pool of a server without options.
-        Arm::new("auto", Model::Auto),
-        with_pool("nowait_32", Model::Nowait),
-        with_pool("pool_32", Model::Pool),
-        with_pool("tokio_32", Model::Tokio),
-        Arm::new("sendfile", Model::Sendfile),
+        Arm::new(Model::Auto),
+        with_pool(Model::Nowait),
+        with_pool(Model::Pool),
+        with_pool(Model::Tokio),
+        Arm::new(Model::Sendfile),
         // Each connection has at most one operation in the ring.
-        Arm::new("iouring_64", Model::Uring(None)).with_depth(CONNECTIONS, 1),
+        Arm::deep(Model::Uring(None), CONNECTIONS),
     ]
 }
 
 /// Returns the arms for copies: one through a user-space buffer, three inside the kernel.
 fn copying() -> Vec<Arm> {
-    vec![
-        Arm::new("blocking", Model::Sync),
-        Arm::new("copy_file_range", Model::CopyFileRange),
-        Arm::new("sendfile", Model::Sendfile),
-        Arm::new("splice", Model::Splice),
-    ]
+    [Model::Sync, Model::CopyFileRange, Model::Sendfile, Model::Splice].map(Arm::new).into()
 }
 
 /// Returns the Rust arms of `workload` with the numbers that the user lists: the baseline, and each
@@ -293,62 +303,39 @@ pub fn own_arms(workload: Workload, models: &[Model], numbers: &ArmNumbers) -> V
         .map(|(_, model)| model)
         .filter(|model| model.has(workload.wanted()) && **model != Model::Sync);
     let others = suitable.flat_map(|model| own_arms_of(*model, workload, numbers));
-    std::iter::once(Arm::new("blocking", Model::Sync)).chain(others).collect()
+    std::iter::once(Arm::new(Model::Sync)).chain(others).collect()
 }
 
 /// Returns the arms that send entries to a consumer, with each combination of threads and backlog.
 fn gatherers(numbers: &ArmNumbers) -> Vec<Arm> {
-    let arm = |threads: u32, backlog: u32| {
-        let name = format!("{threads}_threads_{backlog}_backlog");
-        let arm = Arm::new(name, Model::Threads(None)).with_threads(threads as usize);
-        Arm { backlog: backlog as usize, ..arm }
+    let arm = |threads: u32, backlog: u32| Arm {
+        backlog: backlog as usize,
+        ..Arm::threads(threads as usize).part(format_args!("backlog={backlog}"))
     };
     let threads = numbers.threads();
     threads.flat_map(|threads| numbers.backlogs().map(move |backlog| arm(threads, backlog))).collect()
 }
 
 fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Arm> {
-    let size = |number: u32| number as usize;
-    let of_rings = numbers.of_rings_for(workload);
-    let completion = if of_rings.spins { Completion::Spin } else { Completion::Wait };
+    let has_batches = !workload.is_of_tree() && !workload.is_of_small_files();
     match model {
         Model::Threads(_) if workload.is_of_tree() && !numbers.backlogs.is_empty() => gatherers(numbers),
-        Model::Threads(_) => numbers
-            .threads()
-            .map(|threads| {
-                let name = format!("{threads}_threads{}", workload.call_suffix());
-                Arm::new(name, model).with_threads(size(threads))
-            })
-            .collect(),
-        Model::Uring(_) | Model::UringRegistered | Model::UringPolled => of_rings
-            .of_rings()
-            .into_iter()
-            .map(|(threads, depth, batch)| {
-                let kind = match model {
-                    Model::UringRegistered => "_registered",
-                    Model::UringPolled => "_polled",
-                    _ => "",
-                };
-                let spin = if of_rings.spins { "_spin" } else { "" };
-                let name = ArmNumbers::queue_name("iouring", threads, depth, batch);
-                let name = format!("{name}{kind}{spin}");
-                let arm = Arm::new(name, model).with_threads(size(threads));
-                Arm { completion, ..arm.with_depth(size(depth), size(batch)) }
-            })
-            .collect(),
-        Model::Aio => of_rings
-            .of_rings()
-            .into_iter()
-            .map(|(threads, depth, batch)| {
-                let name = ArmNumbers::queue_name("aio", threads, depth, batch);
-                Arm::new(name, model).with_threads(size(threads)).with_depth(size(depth), size(batch))
-            })
-            .collect(),
-        Model::Pool | Model::Nowait | Model::Tokio => {
-            let arm = |depth| Arm::new(format!("{}_{depth}", model.name()), model).with_depth(size(depth), 1);
-            numbers.depths().map(arm).collect()
+        Model::Threads(_) => numbers.threads().map(|threads| Arm::threads(threads as usize)).collect(),
+        Model::Uring(_) | Model::UringRegistered | Model::UringPolled | Model::Aio => {
+            let of_rings = numbers.of_rings_for(workload);
+            let completion =
+                if of_rings.spins && model != Model::Aio { Completion::Spin } else { Completion::Wait };
+            let ring = |(threads, depth, batch): (u32, u32, u32)| {
+                let (threads, depth, batch) = (threads as usize, depth as usize, batch as usize);
+                let arm = if has_batches { Arm::ring(model, depth) } else { Arm::deep(model, depth) };
+                arm.in_threads(threads).with_batch(batch).with_completion(completion)
+            };
+            of_rings.of_rings().into_iter().map(ring).collect()
         }
-        _ => vec![Arm::new(model.name(), model)],
+        Model::Pool | Model::Nowait | Model::Tokio => {
+            numbers.depths().map(|depth| Arm::deep(model, depth as usize)).collect()
+        }
+        _ => vec![Arm::new(model)],
     }
 }
 
@@ -358,15 +345,13 @@ fn own_arms_of(model: Model, workload: Workload, numbers: &ArmNumbers) -> Vec<Ar
 pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
     let usual = match workload {
         Workload::Write => published(),
-        Workload::Read | Workload::RandomRead | Workload::RandomWrite | Workload::Mixed => {
-            deepening(workload)
-        }
+        Workload::Read | Workload::RandomRead | Workload::RandomWrite | Workload::Mixed => deepening(),
         Workload::Walk | Workload::Stat => walking(),
         Workload::SmallFiles => small_files(),
         Workload::Serve => serving(),
         Workload::Copy => copying(),
         Workload::AppendSync => {
-            vec![Arm::new("blocking", Model::Sync), Arm::new("iouring_1", Model::Uring(None))]
+            vec![Arm::new(Model::Sync), Arm::ring(Model::Uring(None), 1)]
         }
     };
     let alone = |arm: &Arm| workload != Workload::AppendSync || (arm.threads == 1 && arm.depth == 1);
@@ -383,8 +368,7 @@ pub fn arms(workload: Workload, models: &[Model]) -> Vec<Arm> {
         let other_models = all.filter(|arm| !usual_names.contains(&arm.name.as_str())).take(more);
         return usual.iter().cloned().chain(other_models).collect();
     }
-    all.filter(|arm| arm.name == "blocking" || arm.model.is_some_and(|model| models.contains(&model)))
-        .collect()
+    all.filter(|arm| arm.name == BASELINE || arm.model.is_some_and(|model| models.contains(&model))).collect()
 }
 
 #[cfg(test)]
@@ -398,16 +382,16 @@ mod tests {
     #[test]
     fn writing_has_the_published_methods() {
         let expected = [
-            "blocking",
-            "1_threads_pwrite",
-            "10_threads_pwrite",
-            "100_threads_pwrite",
-            "1_threads_iouring_pwrite_1_entries",
-            "1_threads_iouring_pwrite_128_entries",
-            "10_threads_iouring_pwrite_1_entries",
-            "10_threads_iouring_pwrite_128_entries",
-            "100_threads_iouring_pwrite_1_entries",
-            "100_threads_iouring_pwrite_128_entries",
+            "sync",
+            "threads=1",
+            "threads=10",
+            "threads=100",
+            "uring=1",
+            "uring=128:batch=128",
+            "uring=1:threads=10",
+            "uring=128:threads=10:batch=128",
+            "uring=1:threads=100",
+            "uring=128:threads=100:batch=128",
         ];
         assert_eq!(names(Workload::Write, &[]), expected);
     }
@@ -429,7 +413,7 @@ mod tests {
                 Workload::Copy,
             ] {
                 let arms = arms(workload, &[model]);
-                assert_eq!(arms[0].name, "blocking");
+                assert_eq!(arms[0].name, "sync");
                 assert!(arms[1..].iter().all(|arm| arm.model == Some(model)), "{model}");
                 found += arms.iter().filter(|arm| arm.model == Some(model)).count();
             }
@@ -453,39 +437,39 @@ mod tests {
         assert_eq!(
             names(Workload::Read, &[]),
             [
-                "blocking",
-                "1_threads_pread",
-                "8_threads_pread",
-                "1_threads_iouring_1_entries_1_at_once_spin",
-                "1_threads_iouring_32_entries_1_at_once_spin",
-                "1_threads_iouring_32_entries_32_at_once_spin",
-                "8_threads_iouring_1_entries_1_at_once_spin",
-                "8_threads_iouring_32_entries_1_at_once_spin",
-                "8_threads_iouring_32_entries_32_at_once_spin",
+                "sync",
+                "threads=1",
+                "threads=8",
+                "uring=1:spin",
+                "uring=32:batch=1:spin",
+                "uring=32:spin",
+                "uring=1:threads=8:spin",
+                "uring=32:threads=8:batch=1:spin",
+                "uring=32:threads=8:spin",
             ]
         );
         assert_eq!(
             names(Workload::Write, &[Model::Pool, Model::Mmap]),
-            ["blocking", "pool_1", "pool_32", "mmap"]
+            ["sync", "pool=1", "pool=32", "mmap"]
         );
-        assert_eq!(names(Workload::Copy, &[Model::Pool]), ["blocking"], "no such model for a copy");
+        assert_eq!(names(Workload::Copy, &[Model::Pool]), ["sync"], "no such model for a copy");
         let all: Vec<String> = names(Workload::Read, &Model::ALL);
         let unique: std::collections::HashSet<_> = all.iter().collect();
         assert_eq!(unique.len(), all.len());
         for arm in crate::lang::Lang::C.arms(Workload::Read, &numbers) {
-            let name = arm.name(Workload::Read);
+            let name = arm.name();
             assert!(name == NULL || all.contains(&name), "{name}");
         }
     }
 
     #[test]
     fn hints_are_arms_of_blocking_calls() {
-        let hinted = ["blocking", "blocking_sequential", "blocking_willneed", "blocking_dontcache"];
+        let hinted = ["sync", "sync:sequential", "sync:willneed", "sync:dontcache"];
         assert_eq!(names(Workload::Read, &[Model::Sync]), hinted);
         assert!(hinted.iter().all(|name| names(Workload::Read, &[]).iter().any(|known| known == name)));
         // The published comparison has none.
-        assert_eq!(names(Workload::Write, &[Model::Sync]), ["blocking", "blocking_dontcache"]);
-        assert_eq!(names(Workload::RandomRead, &[Model::Sync]), ["blocking"]);
+        assert_eq!(names(Workload::Write, &[Model::Sync]), ["sync", "sync:dontcache"]);
+        assert_eq!(names(Workload::RandomRead, &[Model::Sync]), ["sync"]);
         let advised = |arm: &Arm| arm.hint == Some(AccessHint::WillNeed) && arm.threads == 1;
         assert_eq!(arms(Workload::Read, &[]).into_iter().filter(advised).count(), 1);
     }
@@ -494,21 +478,18 @@ mod tests {
     fn serving_has_one_arm_of_each_model() {
         assert_eq!(
             names(Workload::Serve, &[]),
-            ["blocking", "auto", "nowait_32", "pool_32", "tokio_32", "sendfile", "iouring_64"]
+            ["sync", "auto", "nowait=32", "pool=32", "tokio=32", "sendfile", "uring=64"]
         );
         assert_eq!(
             names(Workload::Serve, &[Model::Tokio, Model::Uring(None)]),
-            ["blocking", "tokio_32", "iouring_64"]
+            ["sync", "tokio=32", "uring=64"]
         );
     }
 
     #[test]
     fn models_of_the_server_read_small_files_on_request() {
-        assert_eq!(
-            names(Workload::SmallFiles, &[Model::Auto, Model::Pool]),
-            ["blocking", "auto_32", "pool_32"]
-        );
-        assert!(!names(Workload::SmallFiles, &[]).contains(&"auto_32".to_owned()));
+        assert_eq!(names(Workload::SmallFiles, &[Model::Auto, Model::Pool]), ["sync", "auto=32", "pool=32"]);
+        assert!(!names(Workload::SmallFiles, &[]).contains(&"auto=32".to_owned()));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct Row {
     /// `control` for a program that is not part of this project, or `command` for a command of the
     /// user's own.
     pub lang: String,
-    /// The name of the arm, as in `10_threads_pwrite`.
+    /// The name of the arm, as in `threads=10`.
     pub method: String,
     /// The I/O model of the arm, as in `threads`.
     pub model: String,

@@ -116,15 +116,6 @@ impl Workload {
         }
     }
 
-    /// Returns the end of the names of arms with threads: the call that each of them makes.
-    pub(crate) fn call_suffix(self) -> &'static str {
-        match self {
-            Self::Write | Self::RandomWrite | Self::AppendSync => "_pwrite",
-            Self::Read | Self::RandomRead => "_pread",
-            _ => "",
-        }
-    }
-
     /// Returns the name on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -11,7 +11,7 @@ use super::source::SampleSource;
 use super::verdict::{Candidate, Verdict, sentence, verdict};
 use super::{Advice, SkippedCell, sensitivity};
 use crate::Workload;
-use crate::arms::Arm;
+use crate::arms::{Arm, BASELINE};
 use crate::fixture::{CacheState, Cell};
 use crate::report::CellFinding;
 use crate::stats::median;
@@ -94,7 +94,7 @@ const NOISE_MAX: f64 = 1.0;
 const NO_TIME_LEFT: &str = "no time was left for it";
 
 pub(super) fn baseline() -> ArmName {
-    ArmName::new("rust", "blocking")
+    ArmName::new("rust", BASELINE)
 }
 
 struct Advisor<'a> {
@@ -262,7 +262,7 @@ impl Advisor<'_> {
         let rows = self.measure(&part, &arms, BLOCKS_CONSTANTS, 0)?;
         let costs: Vec<OpCost> = self.summaries(&part, &rows).arms.iter().filter_map(OpCost::of).collect();
         self.advice.constants.warm_read = costs;
-        let base = self.advice.constants.warm("blocking").cloned();
+        let base = self.advice.constants.warm(BASELINE).cloned();
         self.skip_if_unknown(cell, base.as_ref(), &rows);
         Ok(base)
     }

@@ -17,7 +17,7 @@ const FILES: u64 = 50_000;
 /// Up to this number of processors, an SQPOLL thread takes a processor that the work needs.
 const CPUS_FEW: usize = 2;
 /// The candidate among the published write arms: the number of threads nearest to eight.
-const THREADED_WRITE_ARM: &str = "10_threads_pwrite";
+const THREADED_WRITE_ARM: &str = "threads=10";
 
 /// Workload, cache state, bytes of the file or of all files, bytes of an operation: the most
 /// valuable question first, because time may run out. Workloads that share their files are
@@ -125,7 +125,7 @@ mod tests {
     fn polling_arms_are_no_candidates_on_few_processors() {
         for cell in advice_cells(1, 1.0) {
             let few = candidates(&cell, 2);
-            assert_eq!(few[0].name, "blocking");
+            assert_eq!(few[0].name, "sync");
             assert!(few.len() > 1, "{}", cell.label());
             assert!(
                 few.iter()

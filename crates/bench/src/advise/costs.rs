@@ -4,6 +4,7 @@
 use fathom_io::Model;
 use serde::{Deserialize, Serialize};
 
+use crate::arms::BASELINE;
 use crate::{ArmSummary, Interval};
 
 /// Costs of one no-op through an io_uring ring, in microseconds.
@@ -106,14 +107,14 @@ impl CostConstants {
     /// it is faster.
     #[must_use]
     pub fn overhead_us(&self, method: &str) -> Option<f64> {
-        Some(self.warm(method)?.wall_us - self.warm("blocking")?.wall_us)
+        Some(self.warm(method)?.wall_us - self.warm(BASELINE)?.wall_us)
     }
 
     /// Returns the same with its interval, from the ratios within blocks, which drift does not
     /// widen.
     #[must_use]
     pub fn overhead_interval_us(&self, method: &str) -> Option<Interval> {
-        let (ratio, base_us) = (self.warm(method)?.ratio?, self.warm("blocking")?.wall_us);
+        let (ratio, base_us) = (self.warm(method)?.ratio?, self.warm(BASELINE)?.wall_us);
         let overhead_us = |ratio: f64| (ratio - 1.0) * base_us;
         let Interval { median, low, high } = ratio;
         Some(Interval { median: overhead_us(median), low: overhead_us(low), high: overhead_us(high) })
@@ -126,7 +127,7 @@ impl CostConstants {
         let threads =
             self.warm_read.iter().filter(|cost| cost.is_of(Model::Threads(None)) && cost.in_flight > 1);
         let best = threads.map(|cost| cost.wall_us).min_by(f64::total_cmp)?;
-        Some(best / self.warm("blocking")?.wall_us)
+        Some(best / self.warm(BASELINE)?.wall_us)
     }
 
     /// Returns the speed-up of `in_flight` concurrent waits over one wait at a time, for threads or
@@ -147,7 +148,7 @@ impl CostConstants {
 
     /// Interpolates `value` of the reads past the page cache, with one at a time as the reference.
     fn by_depth(&self, ring: bool, in_flight: u32, value: fn(&OpCost, &OpCost) -> f64) -> Option<f64> {
-        let alone = self.direct_read.iter().find(|cost| cost.method == "blocking")?;
+        let alone = self.direct_read.iter().find(|cost| cost.method == BASELINE)?;
         let of_kind = self.direct_read.iter().filter(|cost| cost.is_of(Model::Uring(None)) == ring);
         let mut points: Vec<(f64, f64)> =
             of_kind.map(|cost| (f64::from(cost.in_flight).ln(), value(cost, alone))).collect();
@@ -194,10 +195,10 @@ pub(super) mod tests {
     #[test]
     fn overlap_is_interpolated_between_depths() {
         let direct_read = vec![
-            cost("blocking", "sync", 1, 100.0, 5.0),
-            cost("8_threads_pread", "threads", 8, 20.0, 5.0),
-            cost("32_threads_pread", "threads", 32, 10.0, 5.0),
-            cost("iouring_32", "uring", 32, 8.0, 4.0),
+            cost("sync", "sync", 1, 100.0, 5.0),
+            cost("threads=8", "threads", 8, 20.0, 5.0),
+            cost("threads=32", "threads", 32, 10.0, 5.0),
+            cost("uring=32", "uring", 32, 8.0, 4.0),
         ];
         let constants = CostConstants { direct_read, ..CostConstants::default() };
         let of = |ring, depth| constants.overlap(ring, depth).unwrap();
@@ -212,12 +213,12 @@ pub(super) mod tests {
     #[test]
     fn overheads_are_differences_to_blocking_calls() {
         let warm_read = vec![
-            cost("blocking", "sync", 1, 1.0, 1.0),
-            cost("8_threads_pread", "threads", 8, 0.6, 1.1),
-            cost("pool_1", "pool", 1, 5.0, 6.0),
+            cost("sync", "sync", 1, 1.0, 1.0),
+            cost("threads=8", "threads", 8, 0.6, 1.1),
+            cost("pool=1", "pool", 1, 5.0, 6.0),
         ];
         let constants = CostConstants { warm_read, ..CostConstants::default() };
-        assert!((constants.overhead_us("pool_1").unwrap() - 4.0).abs() < 1e-9);
+        assert!((constants.overhead_us("pool=1").unwrap() - 4.0).abs() < 1e-9);
         assert!((constants.parallel().unwrap() - 0.6).abs() < 1e-9);
         assert_eq!(constants.overhead_us("zfs"), None);
     }

@@ -70,7 +70,7 @@ fn warm(constants: &CostConstants, cell: &Cell, base: &OpCost, arm: &Arm) -> Opt
             Some(wall + if arm.depth > 1 { nops.handed_over_deep_us } else { nops.handed_over_us })
         }
         // Every call through tokio is one hand-off, whatever the call is.
-        Some(Model::AsyncSeq) => Some(wall + constants.overhead_us("tokio_1")?),
+        Some(Model::AsyncSeq) => Some(wall + constants.overhead_us("tokio=1")?),
         _ => Some(wall + constants.overhead_us(&arm.name).or_else(|| nearest_overhead(constants, arm))?),
     };
     us.map(|us| us.max(wall * WARM_FRACTION_MIN))
@@ -110,17 +110,17 @@ mod tests {
         CostConstants {
             cpus: 2,
             warm_read: vec![
-                cost("blocking", "sync", 1, 1.0, 1.0),
-                cost("8_threads_pread", "threads", 8, 0.6, 1.1),
-                cost("pool_32", "pool", 32, 3.0, 4.0),
+                cost("sync", "sync", 1, 1.0, 1.0),
+                cost("threads=8", "threads", 8, 0.6, 1.1),
+                cost("pool=32", "pool", 32, 3.0, 4.0),
                 cost("mmap", "mmap", 1, 0.4, 0.4),
-                cost("iouring_32", "uring", 32, 1.2, 1.2),
-                cost("tokio_1", "tokio", 1, 16.0, 18.0),
+                cost("uring=32", "uring", 32, 1.2, 1.2),
+                cost("tokio=1", "tokio", 1, 16.0, 18.0),
             ],
             direct_read: vec![
-                cost("blocking", "sync", 1, 100.0, 5.0),
-                cost("32_threads_pread", "threads", 32, 10.0, 5.0),
-                cost("iouring_32", "uring", 32, 8.0, 4.0),
+                cost("sync", "sync", 1, 100.0, 5.0),
+                cost("threads=32", "threads", 32, 10.0, 5.0),
+                cost("uring=32", "uring", 32, 8.0, 4.0),
             ],
             nops: Some(super::super::costs::NopCosts {
                 inline_us: 0.4,
@@ -142,37 +142,37 @@ mod tests {
 
     #[test]
     fn warm_work_pays_for_hand_offs_and_gains_by_processors() {
-        let base = cost("blocking", "sync", 1, 2.0, 2.0);
-        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "blocking"), Some(2.0));
-        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "pool_32"), Some(4.0));
-        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "32_threads_pread"), Some(1.2));
-        assert_eq!(of(Workload::Stat, CacheState::Warm, &base, "async_seq"), Some(17.0));
+        let base = cost("sync", "sync", 1, 2.0, 2.0);
+        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "sync"), Some(2.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "pool=32"), Some(4.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Warm, &base, "threads=32"), Some(1.2));
+        assert_eq!(of(Workload::Stat, CacheState::Warm, &base, "async-seq"), Some(17.0));
         assert_eq!(
-            of(Workload::Stat, CacheState::Warm, &base, "iouring_32"),
+            of(Workload::Stat, CacheState::Warm, &base, "uring=32"),
             Some(4.0),
             "statx is handed over"
         );
         assert_eq!(of(Workload::Copy, CacheState::Warm, &base, "splice"), None);
-        assert_eq!(of(Workload::Walk, CacheState::Warm, &base, "async_seq"), None, "a call is a directory");
-        let tiny = cost("blocking", "sync", 1, 0.1, 0.1);
+        assert_eq!(of(Workload::Walk, CacheState::Warm, &base, "async-seq"), None, "a call is a directory");
+        let tiny = cost("sync", "sync", 1, 0.1, 0.1);
         let found = of(Workload::RandomRead, CacheState::Warm, &tiny, "mmap").unwrap();
         assert!((found - 0.01).abs() < 1e-9, "never less than nothing: {found}");
     }
 
     #[test]
     fn cold_work_gains_by_depth_until_the_processors_are_busy() {
-        let base = cost("blocking", "sync", 1, 105.0, 5.0);
-        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "blocking"), Some(105.0));
-        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "32_threads_pread"), Some(10.0));
-        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "iouring_32"), Some(8.0));
-        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "pool_32"), Some(10.0));
+        let base = cost("sync", "sync", 1, 105.0, 5.0);
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "sync"), Some(105.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "threads=32"), Some(10.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "uring=32"), Some(8.0));
+        assert_eq!(of(Workload::RandomRead, CacheState::Cold, &base, "pool=32"), Some(10.0));
         assert_eq!(
             of(Workload::RandomRead, CacheState::Cold, &base, "mmap"),
             None,
             "the kernel reads around"
         );
-        let busy = cost("blocking", "sync", 1, 60.0, 40.0);
-        assert_eq!(of(Workload::Stat, CacheState::Cold, &busy, "32_threads"), Some(24.0));
+        let busy = cost("sync", "sync", 1, 60.0, 40.0);
+        assert_eq!(of(Workload::Stat, CacheState::Cold, &busy, "threads=32"), Some(24.0));
     }
 
     #[test]

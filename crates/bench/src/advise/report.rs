@@ -6,6 +6,7 @@ use super::validate::{Strategy, Validation};
 use super::verdict::Verdict;
 use super::{Advice, CostConstants, OpCost};
 use crate::Interval;
+use crate::arms::BASELINE;
 use crate::profile::VALID;
 use crate::report::html::{LeadSection, html_with};
 use crate::report::{Align, aligned, escape_line, interval, significant};
@@ -130,10 +131,10 @@ fn constants(constants: &CostConstants) -> String {
         None => None,
     };
     let facts = [
-        ("a cached read of 4 KiB, blocking", constants.warm("blocking").map(wall)),
-        ("a hand-off to a pool, one at a time", of("pool_1")),
-        ("32 at a time, in batches", of("pool_32_batched")),
-        ("a hand-off through tokio", of("tokio_1")),
+        ("a cached read of 4 KiB, blocking", constants.warm(BASELINE).map(wall)),
+        ("a hand-off to a pool, one at a time", of("pool=1")),
+        ("32 at a time, in batches", of("pool=32:batch=8")),
+        ("a hand-off through tokio", of("tokio=1")),
         ("an operation through a ring", nops.map(|nops| us(nops.inline_us))),
         ("the same handed to a kernel thread", nops.map(|nops| us(nops.handed_over_us))),
         ("32 of those at a time", nops.map(|nops| us(nops.handed_over_deep_us))),

@@ -7,6 +7,7 @@ use fathom_io::Model;
 use super::cells::READ_BYTES;
 use super::costs::CostConstants;
 use super::verdict::Verdict;
+use crate::arms::BASELINE;
 use crate::report::significant;
 
 /// A hand-off that costs at most this fraction of the work is negligible.
@@ -59,7 +60,7 @@ fn misses(warm: &Verdict, cold: &Verdict) -> Option<String> {
 /// Computes the latency above which handing a read to a pool pays. The hand-off counts with its CPU
 /// time only, because hand-offs of concurrent reads overlap.
 fn latency(constants: &CostConstants) -> Option<String> {
-    let hop_us = constants.warm("pool_32")?.cpu_us - constants.warm("blocking")?.cpu_us;
+    let hop_us = constants.warm("pool=32")?.cpu_us - constants.warm(BASELINE)?.cpu_us;
     let overlap = constants.overlap(false, 32)?;
     let from_us = hop_us / (1.0 - 1.0 / overlap);
     (hop_us > 0.0 && overlap > OVERLAP_MIN).then(|| {
@@ -73,9 +74,9 @@ fn latency(constants: &CostConstants) -> Option<String> {
 
 /// Computes the file size above which the cost of a hand-off is negligible.
 fn size(constants: &CostConstants, verdicts: &[Verdict]) -> Option<String> {
-    let hop_us = constants.overhead_us("pool_1")?;
+    let hop_us = constants.overhead_us("pool=1")?;
     let read = verdicts.iter().find(|verdict| verdict.workload == "read" && verdict.cache == "warm")?;
-    let blocking = read.candidates.iter().find(|one| one.method == "blocking")?.measured_us?;
+    let blocking = read.candidates.iter().find(|one| one.method == BASELINE)?.measured_us?;
     let bytes_per_us = READ_BYTES as f64 / blocking;
     let from_kib = hop_us / SMALL_SHARE * bytes_per_us / 1024.0;
     (hop_us > 0.0).then(|| {

@@ -8,7 +8,7 @@ use super::advisor::{AdviceEnd, AdviceOptions, baseline, with_share};
 use super::cells::{advice_cells, candidates};
 use super::source::SampleSource;
 use super::verdict::Verdict;
-use crate::arms::Arm;
+use crate::arms::{Arm, BASELINE};
 use crate::fixture::Cell;
 use crate::stats::median;
 use crate::summary::summarise;
@@ -64,7 +64,7 @@ impl Strategy {
             Self::AlwaysThreads => nearest(Model::Threads(None), FIXED_THREADS),
             Self::AlwaysUring => nearest(Model::Uring(None), FIXED_DEPTH),
         };
-        found.or_else(|| named("blocking"))
+        found.or_else(|| named(BASELINE))
     }
 }
 

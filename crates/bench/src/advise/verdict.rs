@@ -248,31 +248,31 @@ mod tests {
 
     #[test]
     fn the_simplest_of_the_best_is_advised() {
-        let ring = arm("iouring_32", "uring", None, true);
-        let threads = arm("8_threads", "threads", Some(1.04), true);
-        let blocking = arm("blocking", "sync", Some(1.2), false);
+        let ring = arm("uring=32", "uring", None, true);
+        let threads = arm("threads=8", "threads", Some(1.04), true);
+        let blocking = arm("sync", "sync", Some(1.2), false);
         assert_eq!(
             method_of(&[ring.clone(), threads.clone(), blocking.clone()]),
-            Some("8_threads".to_owned())
+            Some("threads=8".to_owned())
         );
         let slower = ArmSummary { among_best: false, ..threads };
-        assert_eq!(method_of(&[ring.clone(), slower, blocking]), Some("iouring_32".to_owned()));
+        assert_eq!(method_of(&[ring.clone(), slower, blocking]), Some("uring=32".to_owned()));
         assert_eq!(method_of(&[ArmSummary { runs: 0, ..ring }]), None);
         assert_eq!(method_of(&[]), None);
     }
 
     #[test]
     fn a_gain_whose_interval_holds_one_is_not_advised() {
-        let threads = arm("8_threads", "threads", None, true);
-        let blocking = arm("blocking", "sync", Some(1.2), false);
+        let threads = arm("threads=8", "threads", None, true);
+        let blocking = arm("sync", "sync", Some(1.2), false);
         let may_be_none = Interval { median: 0.827, low: 0.664, high: 1.25 };
         let unsure = ArmSummary { ratio: Some(may_be_none), ..threads.clone() };
-        assert_eq!(method_of(&[unsure.clone(), blocking.clone()]), Some("blocking".to_owned()));
-        assert_eq!(method_of(&[threads.clone(), blocking]), Some("8_threads".to_owned()));
+        assert_eq!(method_of(&[unsure.clone(), blocking.clone()]), Some("sync".to_owned()));
+        assert_eq!(method_of(&[threads.clone(), blocking]), Some("threads=8".to_owned()));
         // Blocking calls are shown to be slower than the rings, so the rings are advised.
-        let slower = arm("blocking", "sync", Some(1.4), false);
-        let rings = arm("iouring_32", "uring", Some(1.01), true);
-        assert_eq!(method_of(&[unsure, rings, slower]), Some("iouring_32".to_owned()));
+        let slower = arm("sync", "sync", Some(1.4), false);
+        let rings = arm("uring=32", "uring", Some(1.01), true);
+        assert_eq!(method_of(&[unsure, rings, slower]), Some("uring=32".to_owned()));
     }
 
     #[test]
@@ -282,53 +282,53 @@ mod tests {
             depth: 1,
             ..arm(method, "threads", to_best, true)
         };
-        let blocking = arm("blocking", "sync", Some(1.6), false);
-        let one = [threads("32_threads", 32, None), threads("8_threads", 8, Some(1.13)), blocking.clone()];
-        let other = [threads("8_threads", 8, None), threads("32_threads", 32, Some(1.03)), blocking.clone()];
+        let blocking = arm("sync", "sync", Some(1.6), false);
+        let one = [threads("threads=32", 32, None), threads("threads=8", 8, Some(1.13)), blocking.clone()];
+        let other = [threads("threads=8", 8, None), threads("threads=32", 32, Some(1.03)), blocking.clone()];
         assert_eq!(
             [method_of(&one), method_of(&other)],
-            [Some("8_threads".to_owned()), Some("8_threads".to_owned())]
+            [Some("threads=8".to_owned()), Some("threads=8".to_owned())]
         );
         // Two threads are no reason to leave eight, unless they are faster by more.
         let two_and_eight =
-            |eight| [threads("2_threads", 2, None), threads("8_threads", 8, Some(eight)), blocking.clone()];
-        assert_eq!(method_of(&two_and_eight(1.13)), Some("8_threads".to_owned()));
-        assert_eq!(method_of(&two_and_eight(1.2)), Some("2_threads".to_owned()));
+            |eight| [threads("threads=2", 2, None), threads("threads=8", 8, Some(eight)), blocking.clone()];
+        assert_eq!(method_of(&two_and_eight(1.13)), Some("threads=8".to_owned()));
+        assert_eq!(method_of(&two_and_eight(1.2)), Some("threads=2".to_owned()));
     }
 
     #[test]
     fn a_simpler_model_is_advised_if_it_is_closer_than_another_number_of_threads() {
-        let blocking = arm("blocking", "sync", Some(1.6), false);
+        let blocking = arm("sync", "sync", Some(1.6), false);
         let of = |method: &str, model: &str| {
-            let ring = ArmSummary { threads: 1, depth: 64, ..arm("iouring_64", "uring", None, true) };
+            let ring = ArmSummary { threads: 1, depth: 64, ..arm("uring=64", "uring", None, true) };
             let other = ArmSummary { threads: 1, depth: 32, ..arm(method, model, Some(1.13), true) };
             method_of(&[ring, other, blocking.clone()])
         };
-        assert_eq!(of("pool_32", "pool"), Some("iouring_64".to_owned()));
-        assert_eq!(of("iouring_32", "uring"), Some("iouring_32".to_owned()));
+        assert_eq!(of("pool=32", "pool"), Some("uring=64".to_owned()));
+        assert_eq!(of("uring=32", "uring"), Some("uring=32".to_owned()));
     }
 
     #[test]
     fn an_arm_that_is_shown_to_be_slower_is_advised_only_if_it_is_by_little() {
         let with = |median: f64, low: f64| {
-            let ring = arm("iouring_32", "uring", None, true);
+            let ring = arm("uring=32", "uring", None, true);
             let to_best = Some(Interval { median, low, high: median + 0.03 });
-            let threads = ArmSummary { ratio_to_best: to_best, ..arm("8_threads", "threads", None, true) };
-            method_of(&[ring, threads, arm("blocking", "sync", Some(1.6), false)])
+            let threads = ArmSummary { ratio_to_best: to_best, ..arm("threads=8", "threads", None, true) };
+            method_of(&[ring, threads, arm("sync", "sync", Some(1.6), false)])
         };
-        assert_eq!(with(1.09, 1.04), Some("iouring_32".to_owned()));
-        assert_eq!(with(1.04, 1.01), Some("8_threads".to_owned()));
-        assert_eq!(with(1.09, 0.99), Some("8_threads".to_owned()));
+        assert_eq!(with(1.09, 1.04), Some("uring=32".to_owned()));
+        assert_eq!(with(1.04, 1.01), Some("threads=8".to_owned()));
+        assert_eq!(with(1.09, 0.99), Some("threads=8".to_owned()));
     }
 
     #[test]
     fn equal_arms_yield_no_material_difference() {
-        let same = [arm("blocking", "sync", None, true), arm("8_threads", "threads", Some(1.03), true)];
+        let same = [arm("sync", "sync", None, true), arm("threads=8", "threads", Some(1.03), true)];
         let found = verdict(&same, None, Vec::new()).unwrap();
         assert!(!found.matters);
         assert_eq!(sentence(&[found]), "No material difference: keep what you have.");
         let noisy = Noise { floor: 0.3, ..Noise::default() };
-        let arms = [arm("blocking", "sync", None, true), arm("8_threads", "threads", Some(1.2), true)];
+        let arms = [arm("sync", "sync", None, true), arm("threads=8", "threads", Some(1.2), true)];
         assert!(!verdict(&arms, Some(&noisy), Vec::new()).unwrap().matters, "less than the noise");
         assert!(verdict(&arms, None, Vec::new()).unwrap().matters);
     }
@@ -348,10 +348,10 @@ mod tests {
                 ..Verdict::default()
             };
         let verdicts = [
-            of("random-read", "cold", "threads", "32_threads_pread", 32, Some(0.125)),
-            of("write", "none", "sync", "blocking", 1, None),
-            of("stat", "cold", "threads", "32_threads", 32, Some(0.5)),
-            of("read", "warm", "sync", "blocking", 1, None),
+            of("random-read", "cold", "threads", "threads=32", 32, Some(0.125)),
+            of("write", "none", "sync", "sync", 1, None),
+            of("stat", "cold", "threads", "threads=32", 32, Some(0.5)),
+            of("read", "warm", "sync", "sync", 1, None),
             of("copy", "warm", "copy-file-range", "copy_file_range", 1, Some(0.75)),
         ];
         assert_eq!(

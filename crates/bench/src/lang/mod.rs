@@ -15,6 +15,7 @@ use std::fmt;
 
 use fathom_io::Model;
 
+use crate::arms::RING_BATCH_MAX;
 use crate::workload::NULL;
 use crate::{ArmNumbers, Workload};
 
@@ -122,8 +123,7 @@ impl fmt::Display for Lang {
 
 /// Returns the arms of `method` with the numbers that the user lists.
 fn own_arms_of(method: PlaygroundMethod, numbers: &ArmNumbers) -> Vec<PlaygroundArm> {
-    let arm =
-        |threads, depth, batch, spins| PlaygroundArm { method, threads, depth, batch, spins, is_own: true };
+    let arm = |threads, depth, batch, spins| PlaygroundArm { method, threads, depth, batch, spins };
     match method {
         PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => {
             vec![arm(1, 1, 1, false)]
@@ -138,8 +138,7 @@ fn own_arms_of(method: PlaygroundMethod, numbers: &ArmNumbers) -> Vec<Playground
 }
 
 fn arms_of(method: PlaygroundMethod, workload: Workload) -> Vec<PlaygroundArm> {
-    let arm =
-        |threads, depth, batch| PlaygroundArm { method, threads, depth, batch, spins: false, is_own: false };
+    let arm = |threads, depth, batch| PlaygroundArm { method, threads, depth, batch, spins: false };
     let counts: &[u32] = match workload {
         Workload::Write => &[1, 10, 100],
         Workload::AppendSync => &[1],
@@ -152,14 +151,13 @@ fn arms_of(method: PlaygroundMethod, workload: Workload) -> Vec<PlaygroundArm> {
         PlaygroundMethod::Uring if workload == Workload::Write => {
             counts.flat_map(|threads| [1, 128].map(|entries| arm(threads, entries, entries))).collect()
         }
-        PlaygroundMethod::Uring => counts.map(|depth| arm(1, depth, depth.min(RING_BATCH_MAX))).collect(),
+        PlaygroundMethod::Uring => {
+            counts.map(|depth| arm(1, depth, depth.min(RING_BATCH_MAX as u32))).collect()
+        }
         _ if method.is_deep() => counts.map(|depth| arm(1, depth, 1)).collect(),
         _ => counts.map(|threads| arm(threads, 1, 1)).collect(),
     }
 }
-
-/// Operations that a ring submits at once, at most, in workloads other than [`Workload::Write`].
-const RING_BATCH_MAX: u32 = 32;
 
 /// The way in which a program performs its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -216,6 +214,19 @@ impl PlaygroundMethod {
         }
     }
 
+    /// Returns the first part of the names of arms: the name of the I/O model where Rust has an arm
+    /// that does the same.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Blocking => Model::Sync.name(),
+            Self::File => "goroutines-file",
+            Self::Virtual => "virtual-threads",
+            Self::Async => "async-channel",
+            Self::ToThread => "to-thread",
+            other => other.name(),
+        }
+    }
+
     /// Returns the I/O model. `None` for threads of a runtime (goroutines, virtual threads), which
     /// no model has, and for the loop without calls.
     #[must_use]
@@ -252,40 +263,29 @@ pub struct PlaygroundArm {
     pub batch: u32,
     /// Whether the program polls for completions instead of sleeping.
     pub spins: bool,
-    /// Whether the user has listed the numbers.
-    pub is_own: bool,
 }
 
 impl PlaygroundArm {
     /// Returns the value of [`crate::Row::method`]: the name of the Rust arm that does the same, if
     /// there is one.
     #[must_use]
-    pub fn name(&self, workload: Workload) -> String {
-        let Self { method, threads, depth, .. } = self;
-        let call = workload.call_suffix();
-        let name = match method {
-            PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => {
-                method.name().to_owned()
+    pub fn name(&self) -> String {
+        let Self { method, threads, depth, batch, spins, .. } = self;
+        let kind = method.kind();
+        match method {
+            PlaygroundMethod::Blocking | PlaygroundMethod::Stream | PlaygroundMethod::Null => kind.to_owned(),
+            PlaygroundMethod::Uring => {
+                let is_usual = *batch as usize == (*depth as usize).min(RING_BATCH_MAX);
+                let parts = [
+                    (*threads != 1).then(|| format!(":threads={threads}")),
+                    (!is_usual).then(|| format!(":batch={batch}")),
+                    spins.then(|| ":spin".to_owned()),
+                ];
+                format!("{kind}={depth}") + &parts.into_iter().flatten().collect::<String>()
             }
-            PlaygroundMethod::Threads => format!("{threads}_threads{call}"),
-            PlaygroundMethod::Goroutines => format!("{threads}_goroutines{call}"),
-            PlaygroundMethod::File => format!("{threads}_goroutines_file"),
-            PlaygroundMethod::Virtual => format!("{threads}_virtual_threads{call}"),
-            PlaygroundMethod::Workers => format!("{threads}_workers{call}"),
-            PlaygroundMethod::Promises => format!("{depth}_promises{call}"),
-            PlaygroundMethod::Async => format!("{depth}_async_channel"),
-            PlaygroundMethod::Executor => format!("{depth}_executor"),
-            PlaygroundMethod::ToThread => format!("{depth}_to_thread"),
-            PlaygroundMethod::Tokio => format!("tokio_{depth}"),
-            PlaygroundMethod::Uring if self.is_own => {
-                ArmNumbers::queue_name("iouring", *threads, *depth, self.batch)
-            }
-            PlaygroundMethod::Uring if workload == Workload::Write => {
-                format!("{threads}_threads_iouring_pwrite_{depth}_entries")
-            }
-            PlaygroundMethod::Uring => format!("iouring_{depth}"),
-        };
-        name + if self.spins { "_spin" } else { "" }
+            _ if method.is_deep() => format!("{kind}={depth}"),
+            _ => format!("{kind}={threads}"),
+        }
     }
 }
 
@@ -306,16 +306,16 @@ mod tests {
     ];
 
     fn names(lang: Lang, workload: Workload) -> Vec<String> {
-        lang.arms(workload, &ArmNumbers::default()).iter().map(|arm| arm.name(workload)).collect()
+        lang.arms(workload, &ArmNumbers::default()).iter().map(|arm| arm.name()).collect()
     }
 
     #[test]
     fn the_published_arms_have_their_names() {
         let names = names(Lang::Zig, Workload::Write);
-        let threads = ["1_threads_pwrite", "10_threads_pwrite", "100_threads_pwrite"].map(str::to_owned);
-        assert_eq!(names[..4], [&["blocking".to_owned()], &threads[..]].concat());
-        assert_eq!(names[4], "1_threads_iouring_pwrite_1_entries");
-        assert_eq!(names[9], "100_threads_iouring_pwrite_128_entries");
+        let threads = ["threads=1", "threads=10", "threads=100"].map(str::to_owned);
+        assert_eq!(names[..4], [&["sync".to_owned()], &threads[..]].concat());
+        assert_eq!(names[4], "uring=1");
+        assert_eq!(names[9], "uring=128:threads=100:batch=128");
         assert_eq!((names[10].as_str(), names.len()), ("null", 11));
     }
 
@@ -343,7 +343,7 @@ mod tests {
                 _ => workload != Workload::AppendSync || arm.method == PlaygroundMethod::Blocking,
             };
             let ours = Lang::C.arms(workload, &ArmNumbers::default());
-            for arm in ours.iter().filter(in_rust).map(|arm| crate::arms::Arm::of(Lang::C, *arm, workload)) {
+            for arm in ours.iter().filter(in_rust).map(|arm| crate::arms::Arm::of(Lang::C, *arm)) {
                 assert!(rust.contains(&parameters(&arm)), "{arm:?} is not in {rust:?}");
             }
         }

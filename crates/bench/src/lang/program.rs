@@ -101,7 +101,7 @@ impl Program {
     /// cannot be started; with [`Op::Execute`] if an operation failed, the output is not a valid
     /// row, or the run was stopped.
     pub fn run(&self, request: &RunRequest<'_>, stop: &AtomicBool) -> Result<Measurement, Error> {
-        let what = format!("{} {}", self.lang, request.arm.name(request.workload));
+        let what = format!("{} {}", self.lang, request.arm.name());
         let mut command = self.command();
         // libuv has 4 threads otherwise, for any number of promises, and at most 1024 (libuv,
         // Thread pool work scheduling).

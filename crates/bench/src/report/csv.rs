@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::workload::{CONTROL, NULL};
-use crate::{ArmName, Error, Op, Row};
+use crate::{ArmName, Error, Op, Row, Workload};
 
 /// Formats `rows` as CSV. The header has the field names of [`Row`] in their order; an unknown
 /// value is empty. The baseline's second copy has the name of the baseline, and true in the column
@@ -26,7 +26,8 @@ pub fn csv(rows: &[Row]) -> Result<String, Error> {
 
 /// Formats the counted samples of `rows` as CSV of the three columns of io-playground, without a
 /// header: method, seconds, bytes a second. The baseline's second copy and the loop without calls
-/// are not in it. Methods have the language if there are several, and the state of the cache.
+/// are not in it. Methods have the language if there are several, and the state of the cache;
+/// methods of `write` have the names that io-playground has for them.
 #[must_use]
 pub fn plain_csv(rows: &[Row]) -> String {
     let is_counted =
@@ -39,10 +40,24 @@ pub fn plain_csv(rows: &[Row]) -> String {
         let lang =
             if has_languages && row.lang != CONTROL { format!("{} ", row.lang) } else { String::new() };
         let cache = if has_caches { format!(" ({})", row.cache) } else { String::new() };
-        let method = format!("{lang}{}{cache}", row.method);
+        let method = format!("{lang}{}{cache}", published_name(row).unwrap_or_else(|| row.method.clone()));
         line([method.as_str(), &row.seconds.to_string(), &row.bytes_per_s.to_string()].into_iter())
     };
     counted.into_iter().map(record).collect()
+}
+
+/// Returns the name that io-playground has for an arm of `write`; `None` if it has none.
+fn published_name(row: &Row) -> Option<String> {
+    let is_usual = row.workload == Workload::Write.name() && row.wait == "wait" && row.batch == row.depth;
+    let Row { threads, depth, .. } = row;
+    match row.method.split([':', '=']).next()? {
+        _ if !is_usual => None,
+        "sync" if !row.method.contains(':') => Some("blocking".to_owned()),
+        "threads" => Some(format!("{threads}_threads_pwrite")),
+        "goroutines" => Some(format!("{threads}_goroutines_pwrite")),
+        "uring" => Some(format!("{threads}_threads_iouring_pwrite_{depth}_entries")),
+        _ => None,
+    }
 }
 
 /// Serialises a row. The map preserves the order of the fields.

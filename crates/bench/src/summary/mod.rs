@@ -6,6 +6,7 @@
 mod samples;
 mod warnings;
 
+use crate::arms::BASELINE;
 use crate::histogram;
 use crate::stats::{Bootstrap, lower_bounds, median, sign_interval};
 use crate::workload::NULL;
@@ -18,9 +19,6 @@ pub const MARGIN: f64 = 0.05;
 
 /// With fewer blocks, not even a difference that is the same in every block passes a sign test.
 pub const BLOCKS_MIN: u32 = 6;
-
-/// The method that every language implements, the reference for the other methods of that language.
-const BLOCKING: &str = "blocking";
 
 /// Statistics of one cell.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,7 +67,7 @@ pub fn summarise(rows: &[Row], cell: &str, baseline: &ArmName, seed: u64) -> Cel
 /// every arm of that language.
 fn loop_costs(loops: &[ArmSamples<'_>], arms: &[&ArmSamples<'_>]) -> Option<String> {
     let cost = |null: &ArmSamples<'_>| {
-        let own = ArmName::new(&null.name.lang, BLOCKING);
+        let own = ArmName::new(&null.name.lang, BASELINE);
         let blocking = arms.iter().find(|arm| arm.name == own)?;
         let shares: Vec<f64> = null.log_ratios_to(blocking).into_iter().flatten().map(f64::exp).collect();
         let block_ns = null.median(|row| per_unit(row.seconds * 1e9, row.ops))?;
@@ -146,7 +144,7 @@ impl ReferenceArms<'_> {
     }
 
     fn own_blocking(&self, arm: &ArmSamples<'_>) -> Option<&ArmSamples<'_>> {
-        let own = ArmName::new(&arm.name.lang, BLOCKING);
+        let own = ArmName::new(&arm.name.lang, BASELINE);
         self.arms.iter().copied().find(|arm| arm.name == own)
     }
 

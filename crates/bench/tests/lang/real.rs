@@ -87,7 +87,7 @@ fn run(program: &Program, workload: Workload, method: PlaygroundMethod, dir: &Pa
         Workload::Stat => (2, 4),
         _ => (blocks, SIZE_BYTES),
     };
-    assert_eq!((answer.ops, answer.bytes), expected, "{lang} {}", arm.name(workload));
+    assert_eq!((answer.ops, answer.bytes), expected, "{lang} {}", arm.name());
     if workload.writes() && method != PlaygroundMethod::Null {
         check(&fs::read(&file).expect("the file"));
     }

@@ -27,14 +27,7 @@ fn program(shell: &str) -> Program {
 fn request(path: &Path) -> RunRequest<'_> {
     RunRequest {
         workload: Workload::Write,
-        arm: PlaygroundArm {
-            method: PlaygroundMethod::Uring,
-            threads: 2,
-            depth: 1,
-            batch: 1,
-            spins: false,
-            is_own: false,
-        },
+        arm: PlaygroundArm { method: PlaygroundMethod::Uring, threads: 2, depth: 1, batch: 1, spins: false },
         path,
         size_bytes: 9000,
         block_bytes: 4096,
@@ -66,7 +59,7 @@ fn the_options_are_all_there() {
 
 #[test]
 fn a_method_that_cannot_run_is_no_failure_of_the_run() {
-    let name = "'python 2_threads_iouring_pwrite_1_entries'";
+    let name = "'python uring=1:threads=2'";
     let ended = run("echo \"playground.py: cannot run 'uring': no ring\" >&2; echo more >&2; exit 3");
     assert_eq!(ended, Err((Op::Start, format!("cannot start {name}: cannot run 'uring': no ring"))));
     let absent = Program::new(Lang::C, vec!["/nonexistent/playground".into()], &machine());
@@ -76,7 +69,7 @@ fn a_method_that_cannot_run_is_no_failure_of_the_run() {
 
 #[test]
 fn each_failure_is_reported() {
-    let name = "cannot execute 'python 2_threads_iouring_pwrite_1_entries'";
+    let name = "cannot execute 'python uring=1:threads=2'";
     let cases = [
         (
             "echo \"x: cannot sync 'f': No space left on device\" >&2; exit 1",
@@ -134,7 +127,7 @@ fn a_stop_kills_the_program_and_its_children() {
         stop.store(true, Ordering::Relaxed);
         run.join().expect("a thread").expect_err("stopped")
     });
-    assert_eq!(error.to_string(), "cannot execute 'python 2_threads_iouring_pwrite_1_entries': stopped");
+    assert_eq!(error.to_string(), "cannot execute 'python uring=1:threads=2': stopped");
     let process = fs::read_to_string(child).expect("the child's number");
     // The process has been killed, but may not have exited yet, and is a zombie if no process reaps
     // it.

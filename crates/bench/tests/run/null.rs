@@ -14,8 +14,8 @@ fn excludes_one(ratio: &Interval) -> bool {
 /// the number of comparisons that report a difference. `blocks` maps a seed to a number of blocks.
 fn false_positives(comparisons: u64, blocks: impl Fn(u64) -> u32) -> usize {
     let wrong = |seed: &u64| {
-        let rows = noisy(&[("blocking", 1.0), ("blocking (again)", 1.0)], blocks(*seed), 0.1, 1000 + *seed);
-        let noise = summarise(&rows, "null", &arm("blocking"), *seed).noise.unwrap();
+        let rows = noisy(&[("sync", 1.0), ("sync (again)", 1.0)], blocks(*seed), 0.1, 1000 + *seed);
+        let noise = summarise(&rows, "null", &arm("sync"), *seed).noise.unwrap();
         assert!(noise.floor > 0.0);
         excludes_one(&noise.ratio)
     };
@@ -54,14 +54,14 @@ fn of_20_arms_alike_nearly_none_is_called_slower() {
 
 #[test]
 fn an_arm_that_is_slower_is_found_among_many() {
-    let mut arms = vec![("blocking", 1.0), ("slow", 1.3), ("like", 1.02), ("slowest", 3.0)];
+    let mut arms = vec![("sync", 1.0), ("slow", 1.3), ("like", 1.02), ("slowest", 3.0)];
     let names: Vec<String> = (0..16).map(|number| format!("arm {number:02}")).collect();
     arms.extend(names.iter().map(|name| (name.as_str(), 2.0)));
     for seed in 0..10 {
-        let cell = summarise(&noisy(&arms, 20, 0.05, seed), "cell", &arm("blocking"), seed);
+        let cell = summarise(&noisy(&arms, 20, 0.05, seed), "cell", &arm("sync"), seed);
         let best: Vec<&str> =
             cell.arms.iter().filter(|arm| arm.among_best).map(|arm| arm.method.as_str()).collect();
-        assert!(best.contains(&"blocking") && best.contains(&"like") && best.len() == 2, "{seed}: {best:?}");
+        assert!(best.contains(&"sync") && best.contains(&"like") && best.len() == 2, "{seed}: {best:?}");
         let slow = cell.arms.iter().find(|arm| arm.method == "slow").unwrap().ratio.unwrap();
         assert!(slow.low > 1.15 && slow.high < 1.5, "{seed}: {slow:?}");
     }

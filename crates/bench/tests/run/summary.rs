@@ -7,7 +7,7 @@ use fathom_bench::{ArmName, ArmSummary, Interval, Row, Run};
 use crate::simulated::{arm, row};
 
 fn of(rows: &[Row]) -> CellSummary {
-    summarise(rows, "write 1 GB", &arm("blocking"), 1)
+    summarise(rows, "write 1 GB", &arm("sync"), 1)
 }
 
 fn find<'a>(cell: &'a CellSummary, method: &str) -> &'a ArmSummary {
@@ -28,11 +28,10 @@ fn drifting(methods: &[(&str, f64)], blocks: u32) -> Vec<Row> {
 
 #[test]
 fn ratios_are_within_blocks_so_drift_cancels() {
-    let cell =
-        of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.0), ("fast", 0.5), ("slow", 2.0)], 11));
+    let cell = of(&drifting(&[("sync", 1.0), ("sync (again)", 1.0), ("fast", 0.5), ("slow", 2.0)], 11));
     let methods: Vec<&str> = cell.arms.iter().map(|arm| arm.method.as_str()).collect();
-    assert_eq!(methods, ["fast", "blocking", "slow"]);
-    assert_eq!(find(&cell, "blocking").ratio, None);
+    assert_eq!(methods, ["fast", "sync", "slow"]);
+    assert_eq!(find(&cell, "sync").ratio, None);
     assert_eq!(find(&cell, "fast").ratio_to_best, None);
     for (method, ratio, to_best) in [("fast", 0.5, 1.0), ("slow", 2.0, 4.0)] {
         let found = find(&cell, method);
@@ -41,10 +40,10 @@ fn ratios_are_within_blocks_so_drift_cancels() {
         found.ratio_to_best.into_iter().for_each(|interval| near(interval.median, to_best));
         assert_eq!(found.ratio_to_own, found.ratio);
     }
-    let seconds = find(&cell, "blocking").seconds;
+    let seconds = find(&cell, "sync").seconds;
     assert_eq!(seconds, Interval { median: 6.0, low: 2.0, high: 10.0 });
     let noise = cell.noise.unwrap();
-    assert_eq!((noise.method.as_str(), noise.ratio.median, noise.floor), ("blocking", 1.0, 0.0));
+    assert_eq!((noise.method.as_str(), noise.ratio.median, noise.floor), ("sync", 1.0, 0.0));
     assert_eq!(cell.warnings, [""; 0]);
 }
 
@@ -52,14 +51,14 @@ fn ratios_are_within_blocks_so_drift_cancels() {
 fn the_estimate_of_an_even_number_of_ratios_is_their_geometric_middle() {
     let mut rows = Vec::new();
     for (block, seconds) in (1..).zip([1.0, 2.0, 8.0, 9.0]) {
-        rows.extend([row("blocking", block, 1.0), row("x", block, seconds)]);
+        rows.extend([row("sync", block, 1.0), row("x", block, seconds)]);
     }
     near(find(&of(&rows), "x").ratio.unwrap().median, 4.0);
 }
 
 #[test]
 fn discarded_samples_are_counted_but_not_used() {
-    let mut rows = drifting(&[("blocking", 1.0), ("x", 3.0)], 9);
+    let mut rows = drifting(&[("sync", 1.0), ("x", 3.0)], 9);
     let mut bad = row("x", 4, 1000.0);
     bad.discarded = "steal above 2 %".into();
     rows.push(bad.clone());
@@ -74,7 +73,7 @@ fn discarded_samples_are_counted_but_not_used() {
 
 #[test]
 fn ratios_need_blocks_in_common() {
-    let mut rows = drifting(&[("blocking", 1.0)], 6);
+    let mut rows = drifting(&[("sync", 1.0)], 6);
     rows.extend((7..=9).map(|block| row("x", block, 1.0)));
     let cell = of(&rows);
     assert_eq!(find(&cell, "x").ratio, None);
@@ -84,7 +83,7 @@ fn ratios_need_blocks_in_common() {
 
 #[test]
 fn an_arm_without_a_sample_that_counts_is_last_and_not_among_the_best() {
-    let mut rows = drifting(&[("blocking", 1.0), ("a", 0.001)], 6);
+    let mut rows = drifting(&[("sync", 1.0), ("a", 0.001)], 6);
     rows.iter_mut().filter(|row| row.method == "a").for_each(|row| row.discarded = "steal above 2 %".into());
     let cell = of(&rows);
     let last = cell.arms.last().unwrap();
@@ -94,25 +93,26 @@ fn an_arm_without_a_sample_that_counts_is_last_and_not_among_the_best() {
 
 #[test]
 fn ties_are_broken_by_name() {
-    let cell = of(&drifting(&[("c", 1.0), ("blocking", 1.0), ("a", 1.0)], 6));
-    assert!(cell.arms.iter().map(|arm| arm.method.as_str()).eq(["a", "blocking", "c"]));
+    let cell = of(&drifting(&[("c", 1.0), ("sync", 1.0), ("a", 1.0)], 6));
+    assert!(cell.arms.iter().map(|arm| arm.method.as_str()).eq(["a", "c", "sync"]));
     assert!(cell.arms.iter().all(|arm| arm.among_best));
 }
 
 #[test]
 fn an_arm_within_the_margin_stays_among_the_best() {
-    let cell = of(&drifting(&[("blocking", 1.0), ("a", 1.049), ("b", 1.051)], 11));
+    let cell = of(&drifting(&[("sync", 1.0), ("a", 1.049), ("b", 1.051)], 11));
     assert!(find(&cell, "a").among_best);
     assert!(!find(&cell, "b").among_best);
 }
 
 #[test]
 fn a_noise_floor_above_the_margin_takes_its_place() {
-    let mut rows = drifting(&[("blocking", 1.0), ("x", 1.15)], 11);
+    let mut rows = drifting(&[("sync", 1.0), ("x", 1.15)], 11);
     // The copy is slower by 20 %, equal, or faster by 17 % in turn.
-    rows.extend((1..=11).map(|block| {
-        row("blocking (again)", block, f64::from(block) * 1.2_f64.powi((block % 3) as i32 - 1))
-    }));
+    rows.extend(
+        (1..=11)
+            .map(|block| row("sync (again)", block, f64::from(block) * 1.2_f64.powi((block % 3) as i32 - 1))),
+    );
     let cell = of(&rows);
     assert!(cell.noise.as_ref().unwrap().floor > 0.15);
     assert!(find(&cell, "x").among_best);
@@ -120,8 +120,8 @@ fn a_noise_floor_above_the_margin_takes_its_place() {
 
 #[test]
 fn each_language_has_its_own_blocking() {
-    let mut rows = drifting(&[("blocking", 1.0), ("pwrite", 0.5)], 7);
-    let go: Vec<Row> = drifting(&[("blocking", 4.0), ("pwrite", 3.0)], 7);
+    let mut rows = drifting(&[("sync", 1.0), ("pwrite", 0.5)], 7);
+    let go: Vec<Row> = drifting(&[("sync", 4.0), ("pwrite", 3.0)], 7);
     rows.extend(go.into_iter().map(|row| Row { lang: "go".into(), ..row }));
     let cell = of(&rows);
     let go = |method: &str| {
@@ -132,18 +132,15 @@ fn each_language_has_its_own_blocking() {
     };
     near(go("pwrite").ratio_to_own.unwrap().median, 0.75);
     near(go("pwrite").ratio.unwrap().median, 3.0);
-    near(go("blocking").ratio.unwrap().median, 4.0);
-    assert_eq!(go("blocking").ratio_to_own, None);
-    near(go("blocking").ratio_to_best.unwrap().median, 8.0);
+    near(go("sync").ratio.unwrap().median, 4.0);
+    assert_eq!(go("sync").ratio_to_own, None);
+    near(go("sync").ratio_to_best.unwrap().median, 8.0);
 }
 
 #[test]
 fn rates_are_by_what_was_moved() {
-    let mut rows: Vec<Row> = [2.0, 1.0, 4.0]
-        .into_iter()
-        .zip(1..)
-        .map(|(seconds, block)| row("blocking", block, seconds))
-        .collect();
+    let mut rows: Vec<Row> =
+        [2.0, 1.0, 4.0].into_iter().zip(1..).map(|(seconds, block)| row("sync", block, seconds)).collect();
     for (row, p99) in rows.iter_mut().zip([None, Some(30.0), Some(50.0)]) {
         row.p99_us = p99;
         row.switches = Some(1500);
@@ -164,16 +161,16 @@ fn rates_are_by_what_was_moved() {
 
 #[test]
 fn warnings_are_reported() {
-    let biased = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.5)], 8)).warnings;
+    let biased = of(&drifting(&[("sync", 1.0), ("sync (again)", 1.5)], 8)).warnings;
     let expected =
-        "'blocking' differs from its own copy: ratio 1.500 [1.500, 1.500]; do not believe small differences";
+        "'sync' differs from its own copy: ratio 1.500 [1.500, 1.500]; do not believe small differences";
     assert_eq!(biased, [expected]);
 }
 
 /// With fewer than 6 blocks, two arms were starred and ranked by intervals that showed nothing.
 #[test]
 fn few_blocks_have_numbers_alone() {
-    let few = of(&drifting(&[("blocking", 1.0), ("blocking (again)", 1.0), ("x", 2.0)], 5));
+    let few = of(&drifting(&[("sync", 1.0), ("sync (again)", 1.0), ("x", 2.0)], 5));
     assert!(few.arms.iter().all(|arm| !arm.among_best) && few.noise.is_none(), "{few:?}");
     let ratio = find(&few, "x").ratio.unwrap();
     near(ratio.median, 2.0);
@@ -189,7 +186,7 @@ fn few_blocks_have_numbers_alone() {
 
 #[test]
 fn the_cost_of_the_loop_is_of_the_time_of_blocking_calls() {
-    let mut rows = drifting(&[("blocking", 1.0), ("null", 0.25), ("x", 2.0)], 6);
+    let mut rows = drifting(&[("sync", 1.0), ("null", 0.25), ("x", 2.0)], 6);
     rows.iter_mut().for_each(|row| row.ops = 1_000_000);
     let found = of(&rows);
     assert!(found.arms.iter().all(|arm| arm.method != "null"), "its time is no answer");
@@ -201,7 +198,7 @@ fn the_cost_of_the_loop_is_of_the_time_of_blocking_calls() {
 /// gives such a result in 7 % of cases.
 #[test]
 fn intervals_are_no_narrower_than_the_sign_tests() {
-    let mut rows = drifting(&[("blocking", 1.0), ("x", 2.0)], 8);
+    let mut rows = drifting(&[("sync", 1.0), ("x", 2.0)], 8);
     rows.iter_mut().filter(|row| row.method == "x" && row.block == 3).for_each(|row| row.seconds = 0.3);
     let Interval { median, low, high } = find(&of(&rows), "x").ratio.unwrap();
     near(median, 2.0);
@@ -217,19 +214,19 @@ fn no_samples_have_an_empty_summary() {
 /// A single sample, which was lucky, made all other arms slower than the fastest.
 #[test]
 fn an_arm_with_few_samples_is_no_measure_for_the_others() {
-    let mut rows = drifting(&[("blocking", 1.0), ("x", 1.01)], 8);
+    let mut rows = drifting(&[("sync", 1.0), ("x", 1.01)], 8);
     rows.push(row("lucky", 1, 0.1));
     let cell = of(&rows);
     let stars: Vec<(&str, bool)> =
         cell.arms.iter().map(|arm| (arm.method.as_str(), arm.among_best)).collect();
-    assert_eq!(stars, [("lucky", false), ("blocking", true), ("x", true)]);
+    assert_eq!(stars, [("lucky", false), ("sync", true), ("x", true)]);
 }
 
 /// A baseline without a sample left its name to another arm, as no arm had a ratio.
 #[test]
 fn without_a_baseline_no_arm_is_called_that() {
-    let mut rows = drifting(&[("blocking", 1.0), ("fast", 0.5), ("slow", 2.0)], 8);
-    for row in rows.iter_mut().filter(|row| row.method == "blocking") {
+    let mut rows = drifting(&[("sync", 1.0), ("fast", 0.5), ("slow", 2.0)], 8);
+    for row in rows.iter_mut().filter(|row| row.method == "sync") {
         row.discarded = "steal above 2 %".into();
     }
     let found = of(&rows);
@@ -244,9 +241,9 @@ fn without_a_baseline_no_arm_is_called_that() {
 fn an_arm_loses_its_star_only_if_its_interval_says_so_too() {
     let mut rows = Vec::new();
     for (block, log) in (1..).zip([0.4, 0.4, 0.4, 0.4, 0.4, -0.01_f64]) {
-        rows.extend([row("x", block, 1.0), row("blocking", block, log.exp())]);
+        rows.extend([row("x", block, 1.0), row("sync", block, log.exp())]);
     }
     let cell = of(&rows);
-    let base = find(&cell, "blocking");
+    let base = find(&cell, "sync");
     assert!(base.ratio_to_best.unwrap().low < 1.0 && base.among_best, "{base:?}");
 }

@@ -168,7 +168,8 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
-        "Arms called `blocking_...` differ from `blocking` in a hint for the page cache alone: `sequential` and `willneed` \
+        "An arm has the name of its I/O model, as `--io` spells it, and then the numbers and hints in which it differs from others: \
+         `sync`, `threads=8`, `uring=128:threads=10:batch=1:spin`. Hints are for the page cache alone: `sequential` and `willneed` \
          (POSIX_FADV_SEQUENTIAL, POSIX_FADV_WILLNEED for a window ahead of the reads) for `read`, `dontcache` (`RWF_DONTCACHE`, \
          from Linux 6.14) for `read` and `random-write`, and with `--models sync` for `write`, `readahead` (none) for a cold `random-read`.",
     ],

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use fathom_bench::arms::{Arm, arms, own_arms};
+use fathom_bench::arms::{Arm, BASELINE, arms, own_arms};
 use fathom_bench::fixture::{CacheState, Capacity, Cell, Fixture, remove_stale};
 use fathom_bench::lang::{Lang, Program, Toolchain};
 use fathom_bench::runner::{self, RunOutcome, RunPlan};
@@ -25,9 +25,6 @@ use crate::shared::output::print_error;
 /// Said before the caches of the whole machine are dropped.
 const CACHES_DROPPED: &[u8] =
     b"the caches of the whole machine are dropped before each cold sample; with `--cache warm` they are not";
-
-/// The arm with which all others are compared.
-const BASELINE: &str = "blocking";
 
 /// Runs all cells that `args` describe.
 ///
@@ -193,11 +190,7 @@ fn languages(
         let built = found.and_then(|toolchain| toolchain.build(&paths.cache, stop));
         match built.and_then(|program| Ok((program.list(args.workload, stop)?, program))) {
             Ok((offers, program)) => {
-                for arm in lang
-                    .arms(args.workload, &args.numbers)
-                    .iter()
-                    .map(|arm| Arm::of(lang, *arm, args.workload))
-                {
+                for arm in lang.arms(args.workload, &args.numbers).iter().map(|arm| Arm::of(lang, *arm)) {
                     let Some((_, playground)) = arm.playground.filter(|_| is_wanted(args, &arm)) else {
                         continue;
                     };

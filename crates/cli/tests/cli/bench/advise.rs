@@ -119,7 +119,7 @@ fn advise_completes_without_io_uring_and_reports_the_cause() {
     let advice: Value = serde_json::from_str(&out).unwrap();
     assert!(advice["constants"]["nops"].is_null());
     let left_out = advice["run"]["unavailable"].as_array().unwrap();
-    assert!(left_out.iter().any(|arm| arm["method"] == "iouring_32"), "{left_out:?}");
+    assert!(left_out.iter().any(|arm| arm["method"] == "uring=32"), "{left_out:?}");
     for arm in left_out {
         assert!(arm["reason"].as_str().unwrap().contains("seccomp"), "{arm}");
     }

@@ -29,8 +29,8 @@ fn an_arm_that_cannot_bypass_the_page_cache_is_left_out_and_the_others_are_measu
         .iter()
         .map(|arm| (arm["method"].as_str().unwrap(), arm["reason"].as_str().unwrap()))
         .collect();
-    assert!(reasons["mmap"].contains("page cache") && reasons["tokio_1"].contains("aligned"), "{reasons:?}");
-    assert!(methods(&json).contains(&"blocking"), "{json}");
+    assert!(reasons["mmap"].contains("page cache") && reasons["tokio=1"].contains("aligned"), "{reasons:?}");
+    assert!(methods(&json).contains(&"sync"), "{json}");
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("needs a filesystem in memory at /dev/shm");
     };
@@ -46,12 +46,12 @@ fn direct_reads_have_arms_of_asynchronous_and_of_polled_calls() {
         left_out.map(|arm| arm["reason"].as_str().unwrap().to_owned())
     };
     for (method, cause) in [
-        ("aio_1", "asynchronous I/O"),
-        ("aio_32", "asynchronous I/O"),
-        ("blocking_hipri", "queue for polling"),
+        ("aio=1", "asynchronous I/O"),
+        ("aio=32:batch=8", "asynchronous I/O"),
+        ("sync:hipri", "queue for polling"),
     ] {
         let is_explained = reason(method).is_some_and(|reason| reason.contains(cause));
         assert!(methods(&json).contains(&method) != is_explained, "{method}: {json}");
     }
-    assert!(!methods(&json).contains(&"blocking_dontcache"), "{json}");
+    assert!(!methods(&json).contains(&"sync:dontcache"), "{json}");
 }

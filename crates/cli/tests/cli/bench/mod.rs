@@ -69,17 +69,17 @@ fn writing_has_the_published_methods_a_control_and_its_copy() {
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let json: Value = serde_json::from_str(&out).unwrap();
     let expected = [
-        "100_threads_iouring_pwrite_128_entries",
-        "100_threads_iouring_pwrite_1_entries",
-        "100_threads_pwrite",
-        "10_threads_iouring_pwrite_128_entries",
-        "10_threads_iouring_pwrite_1_entries",
-        "10_threads_pwrite",
-        "1_threads_iouring_pwrite_128_entries",
-        "1_threads_iouring_pwrite_1_entries",
-        "1_threads_pwrite",
-        "blocking",
         "dd",
+        "sync",
+        "threads=1",
+        "threads=10",
+        "threads=100",
+        "uring=1",
+        "uring=128:batch=128",
+        "uring=128:threads=100:batch=128",
+        "uring=128:threads=10:batch=128",
+        "uring=1:threads=10",
+        "uring=1:threads=100",
     ];
     let unavailable = json["unavailable"].as_array().unwrap();
     if unavailable.is_empty() {
@@ -89,7 +89,7 @@ fn writing_has_the_published_methods_a_control_and_its_copy() {
     }
     assert_eq!(json["seed"].as_u64(), Some(7));
     let rows = json["rows"].as_array().unwrap();
-    assert!(rows.iter().any(|row| row["method"] == "blocking (again)"), "the baseline has no copy");
+    assert!(rows.iter().any(|row| row["method"] == "sync (again)"), "the baseline has no copy");
     assert!(rows.iter().all(|row| row["verified"] == true && row["seconds"].as_f64().unwrap() > 0.0));
     let most = |row: &Value| row["threads"].as_u64().unwrap() * row["depth"].as_u64().unwrap();
     assert!(rows.iter().all(|row| row["in_flight_max"].as_u64().unwrap() <= most(row)));
@@ -175,12 +175,12 @@ fn hints_for_the_page_cache_are_arms() {
         let rows = rows.iter().filter(|row| row["method"] == method);
         rows.filter_map(|row| row["cached_after"].as_f64()).collect::<Vec<f64>>()
     };
-    assert!(!cached("blocking_sequential").is_empty() && !cached("blocking_willneed").is_empty(), "{out}");
+    assert!(!cached("sync:sequential").is_empty() && !cached("sync:willneed").is_empty(), "{out}");
     let unavailable = json["unavailable"].as_array().unwrap();
-    let reason = unavailable.iter().find(|arm| arm["method"] == "blocking_dontcache");
+    let reason = unavailable.iter().find(|arm| arm["method"] == "sync:dontcache");
     match reason {
         Some(arm) => assert!(arm["reason"].as_str().unwrap().contains("RWF_DONTCACHE"), "{arm}"),
-        None => assert!(cached("blocking_dontcache").iter().all(|share| *share < 0.2), "{out}"),
+        None => assert!(cached("sync:dontcache").iter().all(|share| *share < 0.2), "{out}"),
     }
     let (status, out, err) = run(dir.path(), &format!("read {SMALL} --direct --models sync --json"));
     if status == Some(1) && err.contains("no sample counts") {
@@ -201,7 +201,7 @@ fn a_file_is_overwritten_in_random_order_under_every_model() {
     let clocks =
         |row: &Value| row["seconds"].as_f64() <= row["sync_s"].as_f64() && row["close_s"].is_number();
     assert!(rows.iter().all(clocks), "{out}");
-    for method in ["blocking", "8_threads_pwrite", "pool_32", "tokio_1", "mmap"] {
+    for method in ["sync", "threads=8", "pool=32", "tokio=1", "mmap"] {
         assert!(methods(&json).contains(&method), "{method}");
     }
     assert_eq!(json["findings"][0]["cell"], "random-write 64 KiB in 4 KiB blocks");
@@ -233,7 +233,7 @@ fn reads_and_writes_are_mixed_under_every_model() {
             rows.iter().all(|row| row["sync_s"].is_number() && row["cached_before"].is_number()),
             "{out}"
         );
-        for method in ["blocking", "8_threads", "iouring_32", "pool_32", "nowait_32", "tokio_1", "mmap"] {
+        for method in ["sync", "threads=8", "uring=32", "pool=32", "nowait=32", "tokio=1", "mmap"] {
             let is_there = methods(&json).contains(&method) || out.contains("io_uring");
             assert!(is_there, "{method}");
         }
@@ -252,7 +252,7 @@ fn trees_are_walked_and_counted_under_every_model() {
         let json: Value = serde_json::from_str(&out).unwrap();
         let rows = json["rows"].as_array().unwrap();
         assert!(rows.iter().all(|row| row["ops"] == 253 && row["size_bytes"] == 0), "{workload}");
-        assert!(methods(&json).contains(&"auto") && methods(&json).contains(&"async_par"));
+        assert!(methods(&json).contains(&"auto") && methods(&json).contains(&"async-par"));
     }
 }
 
@@ -277,7 +277,7 @@ fn each_report_is_written_to_its_destination() {
     assert!(fs::read_to_string(dir.path().join("o.html")).unwrap().starts_with("<!DOCTYPE html>"));
 
     let (status, out, _) = run(dir.path(), "compare o.json o.json");
-    assert!(status == Some(0) && out.contains("blocking"), "{out}");
+    assert!(status == Some(0) && out.contains("sync"), "{out}");
     let (status, out, _) = run(dir.path(), "compare --json o.json o.json");
     assert!(status == Some(0) && serde_json::from_str::<Value>(&out).is_ok(), "{out}");
     let (status, _, err) = run(dir.path(), "compare o.json o.csv");
@@ -501,10 +501,7 @@ fn without_io_uring_its_methods_are_skipped_and_the_cause_is_reported() {
         let reason = arm["reason"].as_str().unwrap();
         assert!(reason.contains("Operation not permitted") && reason.contains("seccomp"), "{reason}");
     }
-    assert_eq!(
-        methods(&json),
-        ["100_threads_pwrite", "10_threads_pwrite", "1_threads_pwrite", "blocking", "dd"]
-    );
+    assert_eq!(methods(&json), ["dd", "sync", "threads=1", "threads=10", "threads=100"]);
 }
 
 #[test]
@@ -572,7 +569,8 @@ fn samples_have_the_columns_of_io_playground() {
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
     assert!(
-        !lines.is_empty() && lines.iter().all(|line| line.len() == 3 && line[0].starts_with("blocking")),
+        !lines.is_empty()
+            && lines.iter().all(|line| line.len() == 3 && ["blocking", "sync:dontcache"].contains(&line[0])),
         "{out}"
     );
     assert!(lines.iter().all(|line| line[1].parse::<f64>().unwrap() > 0.0), "{out}");
@@ -593,19 +591,19 @@ fn arms_have_the_numbers_that_are_listed() {
     let json: Value = serde_json::from_str(&out).unwrap();
     if json["unavailable"].as_array().unwrap().is_empty() {
         let expected = [
-            "1_threads_iouring_2_entries_1_at_once",
-            "1_threads_iouring_2_entries_2_at_once",
-            "1_threads_pread",
-            "3_threads_iouring_2_entries_1_at_once",
-            "3_threads_iouring_2_entries_2_at_once",
-            "3_threads_pread",
-            "blocking",
+            "sync",
+            "threads=1",
+            "threads=3",
+            "uring=2",
+            "uring=2:batch=1",
+            "uring=2:threads=3",
+            "uring=2:threads=3:batch=1",
         ];
         assert_eq!(methods(&json), expected);
     } else {
         println!("skipped: {}", json["unavailable"]);
     }
-    let numbers = json["rows"].as_array().unwrap().iter().filter(|row| row["method"] == "3_threads_pread");
+    let numbers = json["rows"].as_array().unwrap().iter().filter(|row| row["method"] == "threads=3");
     assert!(numbers.clone().count() > 0 && numbers.clone().all(|row| row["threads"] == 3));
     for (words, message) in [
         ("read --threads 0", "invalid number '0' for '--threads': from 1 to 4096"),

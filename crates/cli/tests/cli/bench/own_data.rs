@@ -54,7 +54,7 @@ fn a_tree_of_ones_own_is_walked_by_every_arm_and_not_changed() {
             gathered.iter().all(|row| row["ops"] == 5 && row["memory_bytes"].as_u64() > Some(100_000)),
             "{out}"
         );
-        for method in ["2_threads_1_backlog", "2_threads_65536_backlog"] {
+        for method in ["threads=2:backlog=1", "threads=2:backlog=65536"] {
             assert!(gathered.iter().any(|row| row["method"] == method), "{out}");
         }
         assert!(rows.len() >= 8 && rows.iter().all(|row| row["ops"] == 5), "{out}");

@@ -19,11 +19,11 @@ fn a_cold_random_read_has_a_read_of_the_device_for_each_block() {
         let arm = json["arms"].as_array().unwrap().iter().find(|arm| arm["method"] == method);
         arm.unwrap_or_else(|| panic!("no {method}"))["device_reads_per_op"].as_f64()
     };
-    let Some(blocking) = reads("blocking") else {
+    let Some(blocking) = reads("sync") else {
         return support::skip("needs a filesystem on a block device");
     };
     assert!(blocking >= 0.99, "{blocking} reads of the device for each block");
-    assert!(reads("blocking_readahead").is_some(), "{out}");
+    assert!(reads("sync:readahead").is_some(), "{out}");
 }
 
 #[test]

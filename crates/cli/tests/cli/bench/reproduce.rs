@@ -146,7 +146,7 @@ fn reproduce_measures_three_models_of_du() {
 fn reproduce_measures_threads_and_output_of_a_walk() {
     let (dir, printed) = reproduce(DIRINVENTORY);
     assert!(printed.contains(" fathom list --order any --count --threads 128 tree "), "{printed}");
-    for arm in [" 128_threads_65536_backlog ", " 1_threads_524288_backlog "] {
+    for arm in [" threads=128:backlog=65536 ", " threads=1:backlog=524288 "] {
         assert!(printed.contains(arm), "{arm}: {printed}");
     }
     // The text of --prepare has run.

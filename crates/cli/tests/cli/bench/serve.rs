@@ -21,7 +21,7 @@ fn a_server_is_measured_under_every_model() {
     let ran = run["arms"].as_array().unwrap().iter().map(|arm| arm["model"].as_str().unwrap());
     let unavailable = run["unavailable"].as_array().unwrap();
     let has_rings = unavailable.is_empty();
-    assert!(has_rings || unavailable[0]["method"] == "iouring_64", "{unavailable:?}");
+    assert!(has_rings || unavailable[0]["method"] == "uring=64", "{unavailable:?}");
     let mut models: Vec<&str> =
         Model::with(Use::Serve).map(Model::name).filter(|name| has_rings || *name != "uring").collect();
     let mut ran: Vec<&str> = ran.collect();
@@ -69,7 +69,7 @@ fn without_io_uring_the_other_models_are_measured() {
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let json: Value = serde_json::from_str(&out).unwrap();
     let left_out = json["unavailable"].as_array().unwrap();
-    assert_eq!((left_out.len(), &left_out[0]["method"]), (1, &Value::from("iouring_64")), "{left_out:?}");
+    assert_eq!((left_out.len(), &left_out[0]["method"]), (1, &Value::from("uring=64")), "{left_out:?}");
     let reason = left_out[0]["reason"].as_str().unwrap();
     assert!(reason.contains("Operation not permitted") && reason.contains("seccomp"), "{reason}");
     assert_eq!(methods(&json).len(), Model::with(Use::Serve).count() - 1);
