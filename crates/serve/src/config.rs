@@ -7,13 +7,19 @@
 pub mod check;
 mod file;
 mod mount;
+pub mod words;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use fathom_files::pool::PoolLimits;
+use fathom_io::Model;
 use serde::Deserialize;
+
+use crate::archive::format::ArchiveFormat;
+use crate::negotiate::Coding;
+use words::{AccessLogFormat, AddressSource, CleanUrlMode, ClientAuth, Etag, SendfilePolicy, Symlinks};
 
 pub use mount::MountConfig;
 
@@ -46,12 +52,13 @@ pub struct Config {
     /// The number of worker threads; by default one for each CPU.
     pub workers: Option<NonZeroUsize>,
     /// The file I/O model: `auto`, `sync`, `nowait`, `pool`, `tokio`, `sendfile`, `uring`.
-    pub io: Option<String>,
+    #[serde(deserialize_with = "words::model")]
+    pub io: Option<Model>,
     /// The clients to which large files go by sendfile(2) with `io = 'auto'`, where that is
     /// cheaper: `remote` (clients on other machines; the default), `always` or `never`. Bytes on
     /// their way to a client on this machine are pages of the file, and change when the file is
     /// overwritten.
-    pub sendfile: Option<String>,
+    pub sendfile: Option<SendfilePolicy>,
     /// The thread pool for calls that would block a worker. `None` lets the program choose.
     pub pool: Option<PoolConfig>,
     /// The cache of open files and small bodies.
@@ -227,7 +234,7 @@ pub struct TlsConfig {
     /// The PEM file of the authorities whose client certificates are accepted.
     pub client_ca: Option<PathBuf>,
     /// Whether clients must present a certificate: `require` (the default) or `optional`.
-    pub client_auth: Option<String>,
+    pub client_auth: Option<ClientAuth>,
     /// Whether HTTP/3 is served on the same addresses over UDP. The program has to be built with
     /// it.
     pub http3: bool,
@@ -250,7 +257,7 @@ pub struct CertificateFiles {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct AccessLogConfig {
     /// The format: `combined`, `json` or `off` (the default).
-    pub format: Option<String>,
+    pub format: Option<AccessLogFormat>,
     /// The file; standard output by default. It is opened again on SIGHUP and SIGUSR1.
     pub file: Option<PathBuf>,
 }
@@ -265,7 +272,7 @@ pub struct ProxyConfig {
     pub addresses: Vec<String>,
     /// The source of the client's address: `x-forwarded-for` (the default), `forwarded` or
     /// `proxy-protocol`.
-    pub source: Option<String>,
+    pub source: Option<AddressSource>,
 }
 
 /// The error log: failures that no response shows, at most one line a second of each kind.
@@ -304,7 +311,7 @@ pub struct SiteConfig {
     pub explore: bool,
     /// The archive formats in which a directory can be downloaded: `tar.zst`, `tar.gz`, `zip`;
     /// empty for none.
-    pub archives: Vec<String>,
+    pub archives: Vec<ArchiveFormat>,
     /// The path of the file that is served with 200 in place of a missing file, for single-page
     /// applications.
     pub fallback: Option<String>,
@@ -316,7 +323,7 @@ pub struct SiteConfig {
     pub suffixes: Vec<String>,
     /// `no`; `yes` tries `.html` and the index files; `redirect` also redirects other addresses of
     /// a file to its clean one.
-    pub clean_urls: Option<String>,
+    pub clean_urls: Option<CleanUrlMode>,
     /// Globs of paths that are treated as missing, with everything below them.
     pub hide: Vec<String>,
     /// Globs of paths that are answered 403, with everything below them.
@@ -328,14 +335,14 @@ pub struct SiteConfig {
     /// Whether names that begin with a dot are served. `.well-known` always is.
     pub dotfiles: bool,
     /// `within` (links that stay below the root; the default), `never`, or `follow`.
-    pub symlinks: Option<String>,
+    pub symlinks: Option<Symlinks>,
     /// Whether `NAME.br`, `NAME.zst` and `NAME.gz` are served as codings of `NAME`.
     pub precompressed: bool,
     /// Compression while serving.
     pub compress: CompressionConfig,
     /// The input of entity tags: `mtime` (modification time and size; the default) or `inode` (the
     /// inode number as well).
-    pub etag: Option<String>,
+    pub etag: Option<Etag>,
     /// The charset of text types; empty for none.
     pub charset: String,
     /// Media types by extension, which take precedence over the built-in ones.
@@ -410,7 +417,7 @@ impl Default for SiteConfig {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct CompressionConfig {
     /// The codings among `br`, `zstd`, `gzip`, the best first; empty turns compression off.
-    pub codings: Vec<String>,
+    pub codings: Vec<Coding>,
     /// The shortest body that is compressed, in bytes.
     pub min_bytes: u64,
     /// The longest body that is compressed, in bytes: it has to be in memory.

@@ -5,9 +5,12 @@
 
 use std::cmp::Reverse;
 
+use serde::Deserialize;
+
 /// A content coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[non_exhaustive]
+#[serde(rename_all = "lowercase")]
 pub enum Coding {
     /// Brotli (RFC 7932).
     Br,

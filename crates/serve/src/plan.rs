@@ -13,6 +13,7 @@ use http::StatusCode;
 
 use crate::archive::format::ArchiveFormat;
 use crate::auth::{Authenticator, CheckLimits};
+use crate::config::words::{CleanUrlMode, Etag, Symlinks};
 use crate::config::{self, Config, Limits};
 use crate::conn::deadlines::Timeouts;
 use crate::error::{Error, Op};
@@ -213,7 +214,7 @@ impl SitePlan {
             clean: clean(site),
             listing: site.listing,
             explored: site.explore.then(|| site.root.clone()),
-            archives: site.archives.iter().filter_map(|word| ArchiveFormat::parse(word)).collect(),
+            archives: site.archives.clone(),
             dotfiles: site.dotfiles,
             links,
             fallback: site.fallback.as_ref().map(below),
@@ -223,10 +224,10 @@ impl SitePlan {
                 .map(|(status, path)| (status.clone(), below(path)))
                 .collect(),
             precompressed: site.precompressed,
-            codings: site.compress.codings.iter().filter_map(|word| Coding::parse(word.as_bytes())).collect(),
+            codings: site.compress.codings.clone(),
             compress: site.compress.clone(),
             reported_too_large: AtomicBool::new(false),
-            etag_has_inode: site.etag.as_deref() == Some("inode"),
+            etag_has_inode: site.etag == Some(Etag::Inode),
         })
     }
 
@@ -302,13 +303,13 @@ fn password_checks(limits: &Limits) -> CheckLimits {
 }
 
 fn clean(site: &config::SiteConfig) -> CleanUrls {
-    let mode = site.clean_urls.as_deref().unwrap_or("no");
+    let mode = site.clean_urls.unwrap_or(CleanUrlMode::No);
     let mut suffixes: Vec<_> = site.suffixes.iter().map(|suffix| suffix.as_bytes().to_vec()).collect();
-    if suffixes.is_empty() && mode != "no" {
+    if suffixes.is_empty() && mode != CleanUrlMode::No {
         suffixes.push(b".html".to_vec());
         suffixes.extend(site.index.iter().map(|name| [b"/", name.as_bytes()].concat()));
     }
-    CleanUrls { suffixes, redirects: mode == "redirect" }
+    CleanUrls { suffixes, redirects: mode == CleanUrlMode::Redirect }
 }
 
 /// Returns the directory to open for the root `path`, and the file name in it if `path` is a
@@ -330,10 +331,10 @@ fn root(dir: &Path, links: Links) -> Result<Arc<SiteRoot>, Error> {
 
 /// Returns the policy for symbolic links below the root of `site`.
 pub(crate) fn links(site: &config::SiteConfig) -> Links {
-    match site.symlinks.as_deref() {
-        Some("never") => Links::Never,
-        Some("follow") => Links::Follow,
-        _ => Links::Within,
+    match site.symlinks {
+        Some(Symlinks::Never) => Links::Never,
+        Some(Symlinks::Follow) => Links::Follow,
+        Some(Symlinks::Within) | None => Links::Within,
     }
 }
 

@@ -15,25 +15,15 @@ use std::net::{IpAddr, SocketAddr};
 use http::HeaderMap;
 
 use crate::config;
+use crate::config::words::AddressSource;
 use crate::error::Error;
 use crate::rules::network::Network;
 
 pub use header::{forwarded, x_forwarded_for};
 pub use protocol::{HEADER_BYTES_MAX, ProxyHeader, parse};
 
-/// The values of `proxies.source`.
-pub const SOURCES: &[&str] = &["x-forwarded-for", "forwarded", "proxy-protocol"];
-
 /// A parser for the addresses in a header's value; `None` for an entry that is no address.
 type AddressParser = fn(&[u8]) -> Vec<Option<IpAddr>>;
-
-/// The form in which proxies name their client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AddressSource {
-    XForwardedFor,
-    Forwarded,
-    Protocol,
-}
 
 /// The proxies that are trusted.
 #[derive(Debug)]
@@ -46,17 +36,9 @@ impl TrustedProxies {
     /// Compiles the proxies of a configuration; `None` if it has none.
     ///
     /// # Errors
-    /// If an address or the source is invalid; the error names its key.
+    /// If an address is invalid; the error names its key.
     pub(crate) fn new(config: &config::ProxyConfig) -> Result<Option<Self>, Error> {
-        let source = match config.source.as_deref() {
-            None | Some("x-forwarded-for") => AddressSource::XForwardedFor,
-            Some("forwarded") => AddressSource::Forwarded,
-            Some("proxy-protocol") => AddressSource::Protocol,
-            Some(other) => {
-                let text = format!("'{}' is none of {}", other.escape_default(), SOURCES.join(", "));
-                return Err(Error::configure("proxies.source", text));
-            }
-        };
+        let source = config.source.unwrap_or(AddressSource::XForwardedFor);
         let named = |(at, text): (usize, &String)| {
             text.parse::<Network>()
                 .map_err(|error| Error::configure(format!("proxies.addresses[{at}]"), error))
@@ -114,10 +96,11 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+    use crate::config::words::Word;
 
     fn proxies(source: &str) -> TrustedProxies {
         let addresses = ["10.0.0.0/8", "::1", "unix"].map(str::to_owned).to_vec();
-        let config = config::ProxyConfig { addresses, source: Some(source.to_owned()) };
+        let config = config::ProxyConfig { addresses, source: AddressSource::from_word(source) };
         TrustedProxies::new(&config).unwrap().unwrap()
     }
 
@@ -171,13 +154,11 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_key() {
-        for (address, source, key) in
-            [("10.0.0.0/40", None, "proxies.addresses[0]"), ("unix", Some("x-real-ip"), "proxies.source")]
+        let source = Some(AddressSource::Forwarded);
+        for (addresses, key) in
+            [(vec!["10.0.0.0/40".to_owned()], "proxies.addresses[0]"), (vec![], "proxies.source")]
         {
-            let config = config::ProxyConfig {
-                addresses: vec![address.to_owned()],
-                source: source.map(str::to_owned),
-            };
+            let config = config::ProxyConfig { addresses, source };
             assert_eq!(TrustedProxies::new(&config).unwrap_err().thing(), key);
         }
     }

@@ -16,11 +16,12 @@ use fathom_files::pool::ThreadPool;
 use fathom_io::sys::{cpus_allowed, fd_limit};
 use fathom_io::threads;
 use fathom_io::uring::FileRing;
-use fathom_io::{Clock, Model, Use};
+use fathom_io::{Clock, Model};
 use tokio::sync::watch;
 
 use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
+use crate::config::words::SendfilePolicy;
 use crate::config::{self, Config};
 use crate::conn::send_budget::SendBudget;
 use crate::error::{Error, Op, cause};
@@ -33,7 +34,7 @@ use crate::metrics::Metrics;
 use crate::panics::PanicReporter;
 use crate::plan::{Plan, SitePlan};
 use crate::rate::RateLimiter;
-use crate::state::{ControlState, SendfilePolicy, ServerPhase, SharedState};
+use crate::state::{ControlState, ServerPhase, SharedState};
 use crate::tls::ReloadableTls;
 use crate::worker::{self, WorkerParams};
 
@@ -392,7 +393,13 @@ impl PreparedServer {
     fn new(config: &Config) -> Result<Self, Error> {
         let plan = Plan::new(config)?;
         let (tls, warnings) = certificates(config)?;
-        Ok(Self { plan, tls, model: model(config)?, listen: ListenAddresses::new(config)?, warnings })
+        Ok(Self {
+            plan,
+            tls,
+            model: config.io.unwrap_or_default(),
+            listen: ListenAddresses::new(config)?,
+            warnings,
+        })
     }
 }
 
@@ -447,14 +454,6 @@ fn certificates(config: &Config) -> Result<(Option<ReloadableTls>, Vec<String>),
     Ok((Some(holder), warnings))
 }
 
-fn model(config: &Config) -> Result<Model, Error> {
-    let word = config.io.as_deref().unwrap_or_default();
-    if word.is_empty() {
-        return Ok(Model::default());
-    }
-    Model::parse(word, Use::Serve).map_err(|unknown| Error::configure("io", unknown))
-}
-
 /// Returns the number of workers: by default the number of CPUs that this process may use.
 pub(crate) fn workers(config: &Config) -> usize {
     config.workers.map_or_else(cpus_allowed, NonZeroUsize::get)
@@ -471,10 +470,9 @@ fn cache(config: &Config, model: Model) -> config::CacheConfig {
 }
 
 fn sendfile(config: &Config, model: Model) -> SendfilePolicy {
-    match (model, config.sendfile.as_deref()) {
-        (Model::Sendfile, _) | (_, Some("always")) => SendfilePolicy::Always,
-        (_, Some("never")) => SendfilePolicy::Never,
-        _ => SendfilePolicy::Remote,
+    match model {
+        Model::Sendfile => SendfilePolicy::Always,
+        _ => config.sendfile.unwrap_or(SendfilePolicy::Remote),
     }
 }
 

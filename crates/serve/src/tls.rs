@@ -25,6 +25,7 @@ use self::names::CertificateResolver;
 pub(crate) use self::names::client_name;
 use self::self_signed::SelfSigned;
 use crate::config;
+use crate::config::words::ClientAuth;
 use crate::error::{Error, Op};
 
 /// The ALPN protocols, in order of preference. A client that offers only others is refused (RFC
@@ -143,9 +144,9 @@ fn verifier(
         roots.add(certificate).map_err(|cause| certificate_error(path, cause))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    let builder = match files.client_auth.as_deref() {
-        Some("optional") => builder.allow_unauthenticated(),
-        _ => builder,
+    let builder = match files.client_auth {
+        Some(ClientAuth::Optional) => builder.allow_unauthenticated(),
+        Some(ClientAuth::Require) | None => builder,
     };
     builder.build().map(Some).map_err(|cause| certificate_error(path, cause))
 }

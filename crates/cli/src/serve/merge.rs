@@ -6,14 +6,13 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use fathom_serve::config::check::{
-    ARCHIVES, CLEAN_URLS, CLIENT_AUTH, CODINGS, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS,
-};
+use fathom_serve::archive::ArchiveFormat;
+use fathom_serve::config::words::{AccessLogFormat, CleanUrlMode};
 use fathom_serve::config::{
     AuthRule, CacheControlRule, CertificateFiles, Config, HeaderRule, MountConfig, TlsConfig,
 };
 use fathom_serve::generator::BODY_BYTES_MAX;
-use fathom_serve::proxies::SOURCES;
+use fathom_serve::negotiate::Coding;
 
 use super::table::{ADDRESSES, ANSWERS, ENGINE, FILES, FLAGS, LIMITS, ServeOption, WATCH};
 use super::value::{OptionArg, Switch, address, list};
@@ -99,9 +98,9 @@ impl ConfigBuilder {
             ServeOption::SelfSigned => self.tls.self_signed = given.yes()?,
             ServeOption::Http3 => self.tls.http3 = given.yes()?,
             ServeOption::ClientCa => self.tls.client_ca = Some(given.path()?),
-            ServeOption::ClientAuth => self.tls.client_auth = Some(given.one_of(CLIENT_AUTH)?),
+            ServeOption::ClientAuth => self.tls.client_auth = Some(given.word()?),
             ServeOption::TrustedProxies => self.config.proxies.addresses = list(given.text()?),
-            ServeOption::ClientFrom => self.config.proxies.source = Some(given.one_of(SOURCES)?),
+            ServeOption::ClientFrom => self.config.proxies.source = Some(given.word()?),
             _ => {
                 let from = address(given.text()?, PLAIN_PORT);
                 self.tls.redirect_from = Some(from.ok_or_else(|| given.refuse(ADDRESS_FORMS))?);
@@ -139,8 +138,8 @@ impl ConfigBuilder {
             ServeOption::Archive => {
                 site.archives = match given.switch()? {
                     Switch::Off => Vec::new(),
-                    Switch::On => ARCHIVES.iter().map(|format| (*format).to_owned()).collect(),
-                    Switch::Value(text) => list(text),
+                    Switch::On => ArchiveFormat::ALL.to_vec(),
+                    Switch::Value(_) => given.words()?,
                 }
             }
             ServeOption::Spa => site.fallback = optional_path(given, "/index.html")?,
@@ -150,23 +149,23 @@ impl ConfigBuilder {
             }
             ServeOption::CleanUrls => {
                 site.clean_urls = Some(match given.switch()? {
-                    Switch::Off => "no".to_owned(),
-                    Switch::On => "yes".to_owned(),
-                    Switch::Value(_) => given.one_of(CLEAN_URLS)?,
+                    Switch::Off => CleanUrlMode::No,
+                    Switch::On => CleanUrlMode::Yes,
+                    Switch::Value(_) => given.word()?,
                 })
             }
             ServeOption::Try => site.suffixes = list(given.text()?),
             ServeOption::Hide => site.hide.push(given.text()?.to_owned()),
             ServeOption::Deny => site.deny.push(given.text()?.to_owned()),
             ServeOption::Dotfiles => site.dotfiles = given.yes()?,
-            ServeOption::Symlinks => site.symlinks = Some(given.one_of(SYMLINKS)?),
+            ServeOption::Symlinks => site.symlinks = Some(given.word()?),
             ServeOption::Precompressed => site.precompressed = given.yes()?,
             ServeOption::CompressMax => site.compress.max_bytes = given.size()?,
             _ => {
                 site.compress.codings = match given.switch()? {
                     Switch::Off => Vec::new(),
-                    Switch::On => CODINGS.iter().map(|coding| (*coding).to_owned()).collect(),
-                    Switch::Value(text) => list(text),
+                    Switch::On => Coding::ALL.to_vec(),
+                    Switch::Value(_) => given.words()?,
                 }
             }
         }
@@ -176,7 +175,7 @@ impl ConfigBuilder {
     fn answer(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let site = &mut self.config.site;
         match given.key {
-            ServeOption::Etag => site.etag = Some(given.one_of(ETAGS)?),
+            ServeOption::Etag => site.etag = Some(given.word()?),
             ServeOption::CacheControl => {
                 let (path, value) = given.pair('=', "a glob, '=' and a value")?;
                 site.cache_control.push(CacheControlRule { path, value, always: false });
@@ -207,8 +206,8 @@ impl ConfigBuilder {
     fn engine(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
         let config = &mut self.config;
         match given.key {
-            ServeOption::Sendfile => config.sendfile = Some(given.one_of(SENDFILE)?),
-            ServeOption::Io => config.io = Some(given.one_of(MODELS)?),
+            ServeOption::Sendfile => config.sendfile = Some(given.word()?),
+            ServeOption::Io => config.io = Some(given.word()?),
             ServeOption::Workers => {
                 config.workers = Some(given.number::<NonZeroUsize>("a number, at least 1")?)
             }
@@ -261,17 +260,17 @@ impl ConfigBuilder {
                 let on_error = given.value.as_deref() == Some(b"-");
                 self.config.error_log.file = if on_error { None } else { Some(given.path()?) };
             }
-            ServeOption::LogFormat => self.config.access_log.format = Some(given.one_of(LOG_FORMATS)?),
+            ServeOption::LogFormat => self.config.access_log.format = Some(given.word()?),
             _ if given.switch().is_ok_and(|switch| switch == Switch::Off) => {
-                self.config.access_log.format = Some("off".to_owned())
+                self.config.access_log.format = Some(AccessLogFormat::Off)
             }
             _ => {
                 let on_output = given.value.as_deref() == Some(b"-")
                     || given.switch().is_ok_and(|switch| switch == Switch::On);
                 let log = &mut self.config.access_log;
                 log.file = if on_output { None } else { Some(given.path()?) };
-                log.format =
-                    log.format.take().filter(|format| format != "off").or(Some("combined".to_owned()));
+                let format = log.format.filter(|format| *format != AccessLogFormat::Off);
+                log.format = format.or(Some(AccessLogFormat::Combined));
             }
         }
         Ok(())

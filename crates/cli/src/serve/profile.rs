@@ -17,9 +17,7 @@ impl PoolProfile {
     /// Reads the entry for the directory of the first site that has one. Models other than `auto`,
     /// and a configured pool, do not use a profile.
     pub(super) fn read(config: &Config, charset: Charset) -> Self {
-        let model = config.io.as_deref().unwrap_or_default();
-        let adapts = model.is_empty() || model == Model::Auto.name();
-        if !adapts || config.pool.is_some() {
+        if config.io.is_some_and(|model| model != Model::Auto) || config.pool.is_some() {
             return Self::default();
         }
         let site = rules::sites(config).find(|(_, site)| site.has_root());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fathom_io::sys::{ignore_sigpipe, raise_fd_limit};
 use fathom_serve::config::SiteConfig;
+use fathom_serve::config::words::AccessLogFormat;
 use fathom_serve::generator::Generator;
 use fathom_serve::listen::Activation;
 use fathom_serve::server::{Server, StartOptions};
@@ -99,7 +100,7 @@ fn print_addresses(server: &Server, config: &Config) {
         text.push_str(&format!("No {names} there, so / is answered 404; --listing lists directories\n"));
     }
     let logs_to_stdout = config.access_log.file.is_none()
-        && !matches!(config.access_log.format.as_deref(), None | Some("off"));
+        && !matches!(config.access_log.format, None | Some(AccessLogFormat::Off));
     if logs_to_stdout {
         crate::shared::output::write_stderr(text.as_bytes());
     } else {

@@ -1,7 +1,9 @@
 //! The options of `fathom serve`: names and help texts. `merge.rs` implements them.
 
-use fathom_serve::config::check::{CLEAN_URLS, CLIENT_AUTH, ETAGS, LOG_FORMATS, MODELS, SENDFILE, SYMLINKS};
-use fathom_serve::proxies::SOURCES;
+use fathom_serve::Model;
+use fathom_serve::config::words::{
+    AccessLogFormat, AddressSource, CleanUrlMode, ClientAuth, Etag, SendfilePolicy, Symlinks, Word,
+};
 
 use crate::models::SERVE_MODELS;
 use crate::shared::cmdline::description::{Command, Note};
@@ -122,12 +124,12 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
         .more("Only a program that was built with the feature http3 has it."),
     long(ServeOption::ClientCa, "tls-client-ca", ADDRESSES, "answer only clients with a certificate of the authorities in FILE").required("FILE", ValueKind::File),
     long(ServeOption::ClientAuth, "tls-client-auth", ADDRESSES, "such a certificate is `require`d, or `optional`")
-        .required("MODE", ValueKind::Words(CLIENT_AUTH)),
+        .required("MODE", ValueKind::Words(ClientAuth::WORDS)),
     long(ServeOption::RedirectHttp, "redirect-http", ADDRESSES, "send plain requests on ADDR to the encrypted address").required("ADDR", ValueKind::Text),
     long(ServeOption::TrustedProxies, "trusted-proxies", ADDRESSES, "take the client's address from the proxies at ADDRS")
         .required("ADDRS", ValueKind::Text)
         .more("Addresses or networks like `10.0.0.0/8`, separated by commas, or `unix` for those on Unix sockets. That address is logged, and limits and turns go by it."),
-    long(ServeOption::ClientFrom, "client-from", ADDRESSES, "where proxies tell the address; otherwise x-forwarded-for").required("SOURCE", ValueKind::Words(SOURCES)),
+    long(ServeOption::ClientFrom, "client-from", ADDRESSES, "where proxies tell the address; otherwise x-forwarded-for").required("SOURCE", ValueKind::Words(AddressSource::WORDS)),
     long(ServeOption::Root, "root", FILES, "serve DIR, or one file; the same as the operand").required("DIR", ValueKind::File),
     long(ServeOption::Base, "base", FILES, "serve everything below PATH, like /app, and nothing else").required("PATH", ValueKind::Text),
     long(ServeOption::Mount, "mount", FILES, "serve DIR, or one file, below PATH, like /docs; repeatable")
@@ -159,7 +161,7 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
     long(ServeOption::ErrorPage, "error-page", FILES, "the file at PATH for STATUS, like 404 or 5xx; repeatable")
         .required("STATUS=PATH", ValueKind::Text),
     long(ServeOption::CleanUrls, "clean-urls", FILES, "find about.html or about/index.html for /about")
-        .optional("MODE", ValueKind::Words(CLEAN_URLS))
+        .optional("MODE", ValueKind::Words(CleanUrlMode::WORDS))
         .more("`redirect` also leads /about.html, /about/index.html and such to the one clean address of the file."),
     long(ServeOption::Try, "try", FILES, "for a path without a file try these ends, like .html,/index.html, in this order")
         .required("SUFFIXES", ValueKind::Text),
@@ -168,7 +170,7 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
     long(ServeOption::Deny, "deny", FILES, "answer 403 for paths that match GLOB and all below them; repeatable").required("GLOB", ValueKind::Text),
     long(ServeOption::Dotfiles, "dotfiles", FILES, "serve names that begin with a dot; `.well-known` always is").optional("YES", YES_NO),
     long(ServeOption::Symlinks, "symlinks", FILES, "links: `within` the directory, `never`, or `follow`; otherwise within")
-        .required("POLICY", ValueKind::Words(SYMLINKS)),
+        .required("POLICY", ValueKind::Words(Symlinks::WORDS)),
     long(ServeOption::Precompressed, "precompressed", FILES, "send NAME.br, NAME.zst or NAME.gz for NAME to those who take it").optional("YES", YES_NO),
     long(ServeOption::Compress, "compress", FILES, "compress texts while serving, as `br`, `zstd` or `gzip`, the first best")
         .optional("CODINGS", ValueKind::Text)
@@ -177,7 +179,7 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
         .required("SIZE", ValueKind::Text)
         .more("With `--compress`. A file is in memory while it is compressed, and the result is kept in the cache."),
     long(ServeOption::Etag, "etag", ANSWERS, "make ETags of `mtime`, the modification time and size, or also of the `inode`; otherwise mtime")
-        .required("PARTS", ValueKind::Words(ETAGS))
+        .required("PARTS", ValueKind::Words(Etag::WORDS))
         .more(
             "Copies that keep times have the same ETag on every server then. With `inode`, a file that replaced another one of the same size and time has a new ETag, and each copy \
          has its own.",
@@ -215,10 +217,10 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
     long(ServeOption::DenyFrom, "deny-from", ANSWERS, "answer 403 to clients of these networks; repeatable").required("NETWORKS", ValueKind::Text),
     long(ServeOption::Maintenance, "maintenance", ANSWERS, "answer 503 to everything").optional("YES", YES_NO),
     long(ServeOption::MaintenanceFile, "maintenance-file", ANSWERS, "answer 503 to everything while FILE exists").required("FILE", ValueKind::File),
-    long(ServeOption::Io, "io", ENGINE, "how files are read; otherwise `auto`").required("MODEL", ValueKind::Words(MODELS)),
+    long(ServeOption::Io, "io", ENGINE, "how files are read; otherwise `auto`").required("MODEL", ValueKind::Words(Model::WORDS)),
     long(ServeOption::Workers, "workers", ENGINE, "threads that serve connections; otherwise one a CPU").required("N", ValueKind::Text),
     long(ServeOption::Sendfile, "sendfile", ENGINE, "whether `auto` sends large files with sendfile(2), where that is cheaper")
-        .required("WHEN", ValueKind::Words(SENDFILE))
+        .required("WHEN", ValueKind::Words(SendfilePolicy::WORDS))
         .more("`remote`, which it is otherwise: to clients on other machines. `always`: to all, whatever it costs. `never`: to none. Data on its way to a client on this machine is still the page cache of the file, and \
          changes if the file is overwritten."),
     long(ServeOption::PoolThreads, "pool-threads", ENGINE, "most threads for what would make a worker wait")
@@ -258,7 +260,7 @@ pub(crate) const FLAGS: &[Flag<ServeOption>] = &[
     long(ServeOption::AccessLog, "access-log", WATCH, "a line for each request, in FILE, or on standard output where FILE is -")
         .required("FILE", ValueKind::File),
     long(ServeOption::LogFormat, "log-format", WATCH, "of these lines: `combined`, `json` or `off`; otherwise combined")
-        .required("FORMAT", ValueKind::Words(LOG_FORMATS)),
+        .required("FORMAT", ValueKind::Words(AccessLogFormat::WORDS)),
     long(ServeOption::ErrorLog, "error-log", WATCH, "what goes wrong while it runs, in FILE; otherwise on standard error")
         .required("FILE", ValueKind::File)
         .more("At most one line a second of each kind, with a count of those that were left out."),

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use fathom_serve::config::words::Word;
 use fathom_text::quote::{Charset, quote};
 use fathom_text::{duration, number};
 
@@ -100,12 +101,17 @@ impl OptionArg {
         }
     }
 
-    pub(crate) fn one_of(&self, words: &[&str]) -> Result<String, Vec<u8>> {
-        let text = self.text()?;
-        let known = words.iter().find(|word| **word == text);
-        known
-            .map(|word| (*word).to_owned())
-            .ok_or_else(|| self.refuse(&format!("one of {}", words.join(", "))))
+    pub(crate) fn word<T: Word>(&self) -> Result<T, Vec<u8>> {
+        self.value_of(self.text()?)
+    }
+
+    /// Parses words separated by commas.
+    pub(crate) fn words<T: Word>(&self) -> Result<Vec<T>, Vec<u8>> {
+        list(self.text()?).iter().map(|word| self.value_of(word)).collect()
+    }
+
+    fn value_of<T: Word>(&self, word: &str) -> Result<T, Vec<u8>> {
+        T::from_word(word).ok_or_else(|| self.refuse(&format!("one of {}", T::WORDS.join(", "))))
     }
 
     /// Splits the value at the first `between`.

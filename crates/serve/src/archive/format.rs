@@ -1,5 +1,7 @@
 //! The archive formats.
 
+use serde::Deserialize;
+
 /// An archive format.
 ///
 /// ```
@@ -8,14 +10,17 @@
 /// let format = ArchiveFormat::parse("tar.gz").unwrap();
 /// assert_eq!((format.extension(), format.media_type()), ("tar.gz", "application/gzip"));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub enum ArchiveFormat {
     /// tar (GNU), in one frame of Zstandard.
+    #[serde(rename = "tar.zst")]
     TarZst,
     /// tar (GNU), in gzip.
+    #[serde(rename = "tar.gz")]
     TarGz,
     /// zip with deflate, and data descriptors.
+    #[serde(rename = "zip")]
     Zip,
 }
 

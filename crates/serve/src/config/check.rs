@@ -1,9 +1,7 @@
 //! Checks of a whole configuration that open no file and bind no address.
 //!
-//! Owns: values from a fixed list of words, and request paths. Does not own: rules, which are
-//! checked by compiling them.
-
-use fathom_io::{Model, Use};
+//! Owns: request paths, and options that need or exclude others. Does not own: rules, which are
+//! checked by compiling them, and single words (`words`).
 
 use super::mount::prefix_error;
 use super::{Config, SiteConfig, TlsConfig};
@@ -14,25 +12,6 @@ use crate::proxies::TrustedProxies;
 use crate::rules::hosts::HostTable;
 use crate::rules::{self, Rules};
 
-/// The values of `io`.
-pub const MODELS: &[&str] = &Model::names_with::<{ Model::count_with(Use::Serve) }>(Use::Serve);
-/// The values of `sendfile`.
-pub const SENDFILE: &[&str] = &["remote", "always", "never"];
-/// The values of `symlinks`.
-pub const SYMLINKS: &[&str] = &["within", "never", "follow"];
-/// The values of `clean-urls`.
-pub const CLEAN_URLS: &[&str] = &["no", "yes", "redirect"];
-/// The values of `tls.client-auth`.
-pub const CLIENT_AUTH: &[&str] = &["require", "optional"];
-/// The values of `etag`.
-pub const ETAGS: &[&str] = &["mtime", "inode"];
-/// The values of `access-log.format`.
-pub const LOG_FORMATS: &[&str] = &["combined", "json", "off"];
-/// The values of `archives`.
-pub const ARCHIVES: &[&str] = &["tar.zst", "tar.gz", "zip"];
-/// The values of `compress.codings`, the best first.
-pub const CODINGS: &[&str] = &["br", "zstd", "gzip"];
-
 impl Config {
     /// Checks the whole configuration.
     ///
@@ -40,9 +19,6 @@ impl Config {
     /// If a value is invalid; the error names its key.
     pub fn check(&self) -> Result<(), Error> {
         self.check_listen()?;
-        check_word(self.io.as_deref(), MODELS, "io")?;
-        check_word(self.sendfile.as_deref(), SENDFILE, "sendfile")?;
-        check_word(self.access_log.format.as_deref(), LOG_FORMATS, "access-log.format")?;
         self.check_limits()?;
         check_path(self.health.as_deref(), "health")?;
         check_path(self.metrics.as_deref(), "metrics")?;
@@ -155,7 +131,6 @@ fn check_tls(tls: &TlsConfig) -> Result<(), Error> {
             "this program has no HTTP/3; 'cargo build --release --features http3' builds one that has",
         ));
     }
-    check_word(tls.client_auth.as_deref(), CLIENT_AUTH, "tls.client-auth")?;
     if tls.client_auth.is_some() && tls.client_ca.is_none() {
         return Err(Error::configure("tls.client-auth", "it takes 'client-ca'"));
     }
@@ -180,15 +155,12 @@ fn check_prefixes(site: &SiteConfig, key: &str) -> Result<(), Error> {
 }
 
 fn check_site_values(site: &SiteConfig, key: &str) -> Result<(), Error> {
-    check_word(site.symlinks.as_deref(), SYMLINKS, &format!("{key}.symlinks"))?;
-    check_word(site.clean_urls.as_deref(), CLEAN_URLS, &format!("{key}.clean-urls"))?;
     if let Some(at) = site.suffixes.iter().position(|suffix| !is_suffix(suffix)) {
         return Err(Error::configure(
             format!("{key}.try[{at}]"),
             "this is no end of a path, like '.html' or '/index.html'",
         ));
     }
-    check_word(site.etag.as_deref(), ETAGS, &format!("{key}.etag"))?;
     check_file(site.fallback.as_deref(), &format!("{key}.fallback"))?;
     check_file(site.maintenance.page.as_deref(), &format!("{key}.maintenance.page"))?;
     for (status, page) in &site.error_pages {
@@ -198,12 +170,6 @@ fn check_site_values(site: &SiteConfig, key: &str) -> Result<(), Error> {
         if !is_error {
             return Err(Error::configure(key, "this is no status of an error, like 404 or 5xx"));
         }
-    }
-    for (at, coding) in site.compress.codings.iter().enumerate() {
-        check_word(Some(coding), CODINGS, &format!("{key}.compress.codings[{at}]"))?;
-    }
-    for (at, format) in site.archives.iter().enumerate() {
-        check_word(Some(format), ARCHIVES, &format!("{key}.archives[{at}]"))?;
     }
     let bad = |name: &String| name.is_empty() || name.contains(['/', '\0']) || name == "." || name == "..";
     match site.index.iter().position(bad) {
@@ -219,16 +185,6 @@ fn is_suffix(text: &str) -> bool {
 
 fn check_address(text: &str, key: &str) -> Result<(), Error> {
     text.parse::<ListenSpec>().map(drop).map_err(|error| Error::configure(key, error))
-}
-
-fn check_word(value: Option<&str>, words: &[&str], key: &str) -> Result<(), Error> {
-    match value {
-        Some(value) if !words.contains(&value) => Err(Error::configure(
-            key,
-            format!("'{}' is none of {}", value.escape_default(), words.join(", ")),
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// Checks the path of a file below the root.
@@ -273,7 +229,6 @@ mod tests {
         for (text, key) in [
             ("listen = ['systemd', 'localhost']", "listen[1]"),
             ("listen = ['unix:']", "listen[0]"),
-            ("io = 'aio'", "io"),
             ("health = 'h'", "health"),
             ("limits.connections = 0", "limits.connections"),
             ("limits.headers = 0", "limits.headers"),
@@ -281,7 +236,6 @@ mod tests {
             ("limits.requests-per-s = nan", "limits.requests-per-s"),
             ("limits = { requests-per-s = 1.0, burst = 0 }", "limits.burst"),
             ("site.try = ['.html', '/../x']", "site.try[1]"),
-            ("site.clean-urls = 'perhaps'", "site.clean-urls"),
             ("site.hide = ['[']", "site.hide[0]"),
             ("site.base = 'app'", "site.base"),
             ("site.base = '/a//b'", "site.base"),
@@ -296,26 +250,17 @@ mod tests {
                 "site.mounts[2].path",
             ),
             ("site.mounts = [{ path = '/a', root = '.', deny = ['x', '['] }]", "site.mounts[0].deny[1]"),
-            ("site.mounts = [{ path = '/a', root = '.', symlinks = 'x' }]", "site.mounts[0].symlinks"),
-            (
-                "[[host]]\nnames = ['a']\nmounts = [{ path = '/a', root = '.', etag = 'x' }]",
-                "host[0].mounts[0].etag",
-            ),
             ("limits.write-timeout-ms = 0", "limits.write-timeout-ms"),
             ("pool.threads = 0", "pool.threads"),
             ("pool.per-device = 0", "pool.per-device"),
             ("metrics = \"/a\\n\"", "metrics"),
-            ("[access-log]\nformat = 'csv'", "access-log.format"),
             ("[tls]\ncertificate = 'c'\nkey = 'k'\nredirect-from = '80'", "tls.redirect-from"),
             ("[tls]\ncertificate = 'c'", "tls.key"),
             ("[tls]\nkey = 'k'", "tls.certificate"),
             ("[tls]\nkey = 'k'\nself-signed = true", "tls.self-signed"),
             ("[tls]\nself-signed = true\nclient-auth = 'optional'", "tls.client-auth"),
-            ("[tls]\nself-signed = true\nclient-ca = 'c'\nclient-auth = 'no'", "tls.client-auth"),
             ("[[host]]", "host[0].names"),
-            ("[site]\nsymlinks = 'yes'", "site.symlinks"),
             ("[site]\nfallback = 'a'", "site.fallback"),
-            ("[site]\netag = 'size'", "site.etag"),
             ("site.root = ''", "site.root"),
             (
                 "[site]\nmounts = [{ path = '/a', root = '.' }]\n[[host]]\nnames = ['a']\nroot = '.'",
@@ -324,8 +269,6 @@ mod tests {
             ("[[host]]\nnames = ['a']", "host[0].root"),
             ("[site.error-pages]\n200 = '/a'", "site.error-pages.200"),
             ("[site.error-pages]\n404 = 'a'", "site.error-pages.404"),
-            ("[site.compress]\ncodings = ['br', 'lzma']", "site.compress.codings[1]"),
-            ("[site]\narchives = ['zip', 'rar']", "site.archives[1]"),
             ("[site]\nindex = ['a', '../b']", "site.index[1]"),
             ("[[host]]\nnames = ['a']\n[[host.redirects]]\nfrom = '/'\nto = ''", "host[0].redirects[0].to"),
         ] {

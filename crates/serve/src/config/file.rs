@@ -67,6 +67,12 @@ fn key(error: &toml::de::Error) -> Option<String> {
 /// Returns a message about a value, with words for the types of the language.
 fn in_words(message: &str) -> String {
     let message = message.replace('\n', " ").replace('`', "'");
+    if let Some((word, valid)) =
+        message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected "))
+    {
+        let valid = valid.strip_prefix("one of ").unwrap_or(valid).replace('\'', "").replace(" or ", ", ");
+        return format!("{word} is none of {valid}");
+    }
     let value = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
     let Some((value, expected)) = value.and_then(|value| value.split_once(", expected ")) else {
         return message;

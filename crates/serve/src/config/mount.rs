@@ -8,10 +8,12 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::words::{CleanUrlMode, Etag, Symlinks};
 use super::{
     AuthConfig, CacheControlRule, CompressionConfig, CorsConfig, HeaderRule, MaintenanceConfig, RedirectRule,
     RewriteRule, SiteConfig,
 };
+use crate::archive::format::ArchiveFormat;
 use crate::path::is_below;
 
 /// The characters with a special meaning in globs.
@@ -71,19 +73,19 @@ mount! {
     index: Vec<String>,
     listing: bool,
     explore: bool,
-    archives: Vec<String>,
+    archives: Vec<ArchiveFormat>,
     #[serde(rename = "try")]
     suffixes: Vec<String>,
-    clean_urls: Option<String>,
+    clean_urls: Option<CleanUrlMode>,
     hide: Vec<String>,
     deny: Vec<String>,
     allow_from: Vec<String>,
     deny_from: Vec<String>,
     dotfiles: bool,
-    symlinks: Option<String>,
+    symlinks: Option<Symlinks>,
     precompressed: bool,
     compress: CompressionConfig,
-    etag: Option<String>,
+    etag: Option<Etag>,
     charset: String,
     types: BTreeMap<String, String>,
     security_headers: bool,

@@ -6,6 +6,7 @@ use fathom_io::Clock;
 
 use super::{AccessLogWriter, ErrorCategory, ErrorReporter, LogFormat, LogTarget};
 use crate::config::Config;
+use crate::config::words::AccessLogFormat;
 use crate::error::{Error, cause};
 
 /// A stream that the caller has opened, for a log without a file.
@@ -13,11 +14,11 @@ type LogStream = Box<dyn Write + Send>;
 
 /// Returns the format of the access log; `None` if there is no log.
 pub(crate) fn log_style(config: &Config) -> Option<LogFormat> {
-    match config.access_log.format.as_deref() {
-        Some("json") => Some(LogFormat::Json),
-        Some("combined") => Some(LogFormat::Combined),
+    match config.access_log.format {
+        Some(AccessLogFormat::Json) => Some(LogFormat::Json),
+        Some(AccessLogFormat::Combined) => Some(LogFormat::Combined),
         None if config.access_log.file.is_some() => Some(LogFormat::Combined),
-        _ => None,
+        Some(AccessLogFormat::Off) | None => None,
     }
 }
 

@@ -13,5 +13,5 @@ mod worker;
 
 pub(crate) use account::RequestAccount;
 pub(crate) use peer::Peer;
-pub(crate) use shared::{ControlState, SendfilePolicy, ServerPhase, SharedState};
+pub(crate) use shared::{ControlState, ServerPhase, SharedState};
 pub(crate) use worker::Worker;

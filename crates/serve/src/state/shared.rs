@@ -12,6 +12,7 @@ use crate::archive::Archive;
 use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
 use crate::config;
+use crate::config::words::SendfilePolicy;
 use crate::conn::send_budget::SendBudget;
 use crate::generated_places::GeneratedPlaces;
 use crate::generator::Generator;
@@ -81,14 +82,6 @@ impl SharedState {
             nowait_unsupported,
         })
     }
-}
-
-/// The clients to which large files are sent with sendfile(2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendfilePolicy {
-    Remote,
-    Always,
-    Never,
 }
 
 /// The state that the server prescribes to its workers.

@@ -300,10 +300,12 @@ fn a_client_shows_a_certificate_of_the_authority() {
         let chain = certificates(&path(&format!("{name}.pem"))).unwrap();
         (chain, private_key(&path(&format!("{name}.key"))).unwrap().0)
     };
-    for (mode, without) in [(None, false), (Some("require"), false), (Some("optional"), true)] {
+    for (mode, without) in
+        [(None, false), (Some(ClientAuth::Require), false), (Some(ClientAuth::Optional), true)]
+    {
         let tls = config::TlsConfig {
             client_ca: Some(path("alice-ca.pem")),
-            client_auth: mode.map(str::to_owned),
+            client_auth: mode,
             ..files.tls("cert.pem", "key.pem")
         };
         let (holder, _) = ReloadableTls::load(&tls).unwrap();

@@ -25,6 +25,7 @@ use super::http2;
 use super::open_connection::OpenConnection;
 use super::proxy_header::read_client_address;
 use super::refused::refuse_plaintext;
+use crate::config::words::SendfilePolicy;
 use crate::conn::chunk::SendfileQueue;
 use crate::conn::deadlines::{ConnectionCommand, ConnectionState, Timeouts};
 use crate::conn::send_budget::ConnectionSendBudget;
@@ -32,7 +33,7 @@ use crate::conn::transport::{InitialProtocol, Socket, Transport};
 use crate::error::cause;
 use crate::listen::Listener;
 use crate::log::{ErrorCategory, WorkerLogger};
-use crate::state::{ControlState, Peer, SendfilePolicy, ServerPhase, SharedState, Worker};
+use crate::state::{ControlState, Peer, ServerPhase, SharedState, Worker};
 use crate::tls::client_name;
 
 /// The interval of the sweep over connections, roots and logs.

@@ -59,7 +59,6 @@ fn a_configuration_that_cannot_start_fails_the_check() {
         ("", format!("[error-log]\nfile = '{}'", at("none/log")), "No such file"),
         ("", format!("[[host]]\nnames = ['a.example']\nroot = '{}'", at("none")), "No such file"),
         ("socket-mode = '888'\n", String::new(), "000 to 777"),
-        ("io = 'zfs'\n", String::new(), "none of"),
         ("limits.connections = 0\n", String::new(), "limits.connections"),
         ("limits.header-bytes = 0\n", String::new(), "limits.header-bytes"),
         ("limits.streams = 0\n", String::new(), "limits.streams"),

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use fathom_serve::config::words::AccessLogFormat;
 use fathom_serve::server::StartOptions;
 use serde_json::Value;
 
@@ -196,8 +197,8 @@ fn a_unix_socket_serves_like_any_other() {
     for model in models() {
         let (large, lines) = (noise(3 << 20, 5), MemoryLog::default());
         tree.write("large", &large);
-        all.io = Some(model.name().to_owned());
-        all.access_log.format = Some("combined".to_owned());
+        all.io = Some(model);
+        all.access_log.format = Some(AccessLogFormat::Combined);
         let served = TestServer::with(
             &all,
             StartOptions { stream: Some(Box::new(lines.clone())), ..Default::default() },

@@ -287,9 +287,9 @@ fn switches_can_be_turned_off() {
         Config::default(),
         &[vec![given(ServeOption::AccessLog, "yes")], vec![given(ServeOption::AccessLog, "no")]],
     );
-    assert_eq!(found.access_log.format.as_deref(), Some("off"));
+    assert_eq!(found.access_log.format, Some(AccessLogFormat::Off));
     let found = merged(found, &[vec![given(ServeOption::AccessLog, "-")]]);
-    assert_eq!((found.access_log.format.as_deref(), found.access_log.file), (Some("combined"), None));
+    assert_eq!((found.access_log.format, found.access_log.file), (Some(AccessLogFormat::Combined), None));
     let found = merged(
         Config::default(),
         &[vec![given(ServeOption::ErrorLog, "/a")], vec![given(ServeOption::ErrorLog, "-")]],
