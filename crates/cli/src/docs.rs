@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::command::{COMMANDS, CommandRow, FATHOM, NoOption};
 use crate::shared::cmdline::description::Command;
+use crate::shared::cmdline::model_text::with_models;
 use crate::shared::cmdline::{self, ArgsEnd, no_more};
 use crate::shared::flag::{self, Flag, ValueKind, ValueSpec};
 use crate::shared::{locale, output};
@@ -200,7 +201,7 @@ impl CompletionOption {
             short: flag.short.map(char::from),
             long: flag.long,
             value: flag.value,
-            brief: flag.brief.replace('`', ""),
+            brief: with_models(flag.brief).replace('`', ""),
         }
     }
 

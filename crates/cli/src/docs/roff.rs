@@ -2,6 +2,7 @@
 //! italic.
 
 use crate::shared::cmdline::description::{Command, Note};
+use crate::shared::cmdline::model_text::with_models;
 use crate::shared::flag::{Flag, ValueSpec};
 use crate::shared::help;
 
@@ -57,10 +58,10 @@ fn option<K: Copy>(flag: &Flag<K>) -> String {
         ".TP\n{}{}\n{}\n",
         spellings.join(", "),
         placeholder(flag),
-        line(&format!("{}.", flag.brief))
+        line(&format!("{}.", with_models(flag.brief)))
     );
     if !flag.more.is_empty() {
-        text += &format!("{}\n", line(flag.more));
+        text += &format!("{}\n", line(&with_models(flag.more)));
     }
     text
 }
@@ -86,7 +87,8 @@ fn paragraphs(text: &[&str]) -> String {
         None => format!(".PP\n{}\n", line(text)),
     };
     // A .PP directly behind a heading has no effect, and linters warn about it.
-    let all: String = text.iter().flat_map(|text| text.lines()).map(paragraph).collect();
+    let text = text.iter().map(|text| with_models(text)).collect::<Vec<_>>().join("\n");
+    let all: String = text.lines().map(paragraph).collect();
     all.strip_prefix(".PP\n").map_or(all.clone(), str::to_string)
 }
 

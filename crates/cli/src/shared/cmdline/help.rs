@@ -3,6 +3,7 @@
 
 use super::description::Command;
 use super::flag::{Flag, Scope};
+use super::model_text::with_models;
 
 /// The number of columns of a help text.
 pub(crate) const WIDTH: usize = 80;
@@ -20,10 +21,8 @@ pub(crate) fn render<K: Copy>(command: &Command<K>, name: &str, scope: Scope) ->
     }
     for note in command.notes.iter().filter(|note| !note.man_only) {
         text += &format!("\n{}:\n", note.title);
-        note.text
-            .iter()
-            .flat_map(|text| text.lines())
-            .for_each(|paragraph| text += &wrap(&quoted(paragraph), "  ", 2));
+        let paragraphs = note.text.iter().map(|text| quoted(text)).collect::<Vec<_>>().join("\n");
+        paragraphs.lines().for_each(|paragraph| text += &wrap(paragraph, "  ", 2));
     }
     text + &examples(command, name, scope)
 }
@@ -112,7 +111,7 @@ pub(crate) fn wrap(text: &str, start: &str, indent: usize) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    text.replace('`', "'")
+    with_models(text).replace('`', "'")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub(crate) mod exit;
 pub(crate) mod flag;
 pub(crate) mod getopt;
 pub(crate) mod help;
+pub(crate) mod model_text;
 pub(crate) mod output;
 
 use std::ffi::OsString;
