@@ -231,6 +231,31 @@ impl Model {
         false
     }
 
+    /// Returns the rank of the model among those with the same uses, the simplest first: by the
+    /// parts that a program needs for it, and the ways in which they may fail. Equal ranks are
+    /// equally complex.
+    #[must_use]
+    pub const fn complexity(self) -> u8 {
+        match self {
+            Self::Sync => 0,
+            Self::Sendfile => 1,
+            Self::CopyFileRange => 2,
+            Self::Threads(_) => 3,
+            Self::Auto => 4,
+            Self::Mmap => 5,
+            Self::Pool => 6,
+            Self::Nowait => 7,
+            Self::Splice => 8,
+            Self::Tokio => 9,
+            Self::AsyncSeq
+            | Self::AsyncPar
+            | Self::Aio
+            | Self::Uring(_)
+            | Self::UringRegistered
+            | Self::UringPolled => 10,
+        }
+    }
+
     /// Returns whether no command but the benchmark uses the model.
     #[must_use]
     pub const fn is_for_benchmarks_only(self) -> bool {
@@ -361,6 +386,16 @@ pub struct Unavailable {
     pub errno: Errno,
     /// The likely cause, in a few words.
     pub cause: String,
+}
+
+impl Unavailable {
+    /// Describes that threads cannot be started.
+    #[must_use]
+    pub fn no_threads(error: &std::io::Error) -> Self {
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::AGAIN);
+        let cause = "the limit on processes may be too low".to_owned();
+        Self { operation: "start threads", errno, cause }
+    }
 }
 
 impl fmt::Display for Unavailable {

@@ -19,20 +19,6 @@ const GOOD_SLOWER: f64 = 0.05;
 /// slower moment of a device, or two threads that begin on one processor.
 const IN_FLIGHT_MIN: u32 = 8;
 
-/// Models from simple to complex. A model that is not listed ranks after all of these.
-const SIMPLE_FIRST: [Model; 10] = [
-    Model::Sync,
-    Model::Sendfile,
-    Model::CopyFileRange,
-    Model::Threads(None),
-    Model::Auto,
-    Model::Mmap,
-    Model::Pool,
-    Model::Nowait,
-    Model::Splice,
-    Model::Tokio,
-];
-
 /// An arm of a cell with its predicted and its measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
@@ -124,7 +110,7 @@ pub(super) fn verdict(
     let gains = good.filter(|arm| arm.ratio.is_none_or(|ratio| ratio.high < 1.0));
     let simplest = gains.min_by_key(|arm| {
         let in_flight = arm.threads * arm.depth;
-        (simplicity(&arm.model), in_flight < IN_FLIGHT_MIN, in_flight)
+        (complexity(&arm.model), in_flight < IN_FLIGHT_MIN, in_flight)
     });
     let is_faster = matches!(CellFinding::of(arms, noise), CellFinding::Faster(_));
     let pick = simplest.filter(|_| is_faster).copied().or(baseline)?;
@@ -146,8 +132,9 @@ pub(super) fn verdict(
     })
 }
 
-fn simplicity(model: &str) -> usize {
-    SIMPLE_FIRST.iter().position(|known| known.name() == model).unwrap_or(SIMPLE_FIRST.len())
+/// Returns the rank of a model in a run, which may be of another version.
+fn complexity(model: &str) -> u8 {
+    Model::named(model).map_or(u8::MAX, Model::complexity)
 }
 
 /// Summarises `verdicts` in one sentence.

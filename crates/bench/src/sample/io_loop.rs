@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fathom_io::Errno;
-use fathom_io::data::{CompletedOp, Data, Op, OpKind};
+use fathom_io::data::{CompletedOp, Data, DataVisitor, Op, OpKind};
 use fathom_io::fault::point;
 use fathom_io::sys::Usage;
 
@@ -14,7 +14,7 @@ use super::barrier::{Arrival, StartBarrier};
 use super::block_order::BlockOrder;
 use super::call_latency::{CallTimes, LatencyPercentiles, rank_us};
 use super::latency::LatencySampler;
-use super::model::{self, ModelVisitor};
+use super::model;
 use super::op_kinds::{FreeOps, OpKinds};
 use super::spec::{SampleError, SampleSpec};
 use crate::lang::Measurement;
@@ -132,10 +132,10 @@ struct PartitionVisitor<'a> {
     arrival: Arrival<'a>,
 }
 
-impl ModelVisitor for PartitionVisitor<'_> {
+impl DataVisitor for PartitionVisitor<'_> {
     type Output = Result<IoTotals, SampleError>;
 
-    fn visit(self, mut model: impl Data) -> Result<IoTotals, SampleError> {
+    fn visit<D: Data + 'static>(self, mut model: D) -> Result<IoTotals, SampleError> {
         let Self { job, arrival } = self;
         let spec = job.spec;
         let failed = |action, errno: Errno| SampleError::io(action, &spec.path, errno.into());

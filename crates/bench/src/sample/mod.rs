@@ -36,9 +36,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use fathom_io::Model;
 use fathom_io::sys::{Usage, usage};
 use fathom_io::threads::panic_message;
+use fathom_io::{Model, Unavailable};
 
 use crate::Workload;
 use crate::lang::Measurement;
@@ -73,7 +73,7 @@ pub fn execute(spec: &SampleSpec, program: &Path) -> Result<Measurement, SampleE
         // The limit on processes is a property of the machine, and other arms have fewer threads.
         let handles = handles.map_err(|error| {
             barrier.release(false);
-            SampleError::Unavailable(model::no_threads(&error))
+            SampleError::Unavailable(Unavailable::no_threads(&error))
         })?;
         let are_ready = barrier.wait_for_threads(spec.threads);
         let (usage_before, start) = (usage(), Instant::now());

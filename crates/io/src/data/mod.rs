@@ -22,6 +22,8 @@
 mod aio;
 mod blocking;
 mod buffer;
+#[cfg(all(target_os = "linux", feature = "tokio", feature = "uring", not(feature = "posix")))]
+mod build;
 pub(crate) mod calls;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 mod map;
@@ -43,6 +45,8 @@ use crate::Errno;
 pub use aio::Aio;
 pub use blocking::{BlockingData, Position};
 pub use buffer::{ALIGN_BYTES, Buffer};
+#[cfg(all(target_os = "linux", feature = "tokio", feature = "uring", not(feature = "posix")))]
+pub use build::{DataOptions, DataVisitor, build};
 pub use calls::{DataCalls, NativeData};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use map::Mapped;

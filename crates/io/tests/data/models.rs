@@ -1,65 +1,85 @@
-//! The models of the suite.
+//! The models of the suite: every model with byte ranges, each with the numbers that it heeds.
 
-use fathom_io::Unavailable;
-use fathom_io::data::{Aio, BlockingData, Data, Mapped, NativeData, Nowait, Pool, Position, TokioFile};
+use fathom_io::data::{Data, DataOptions, DataVisitor, NativeData, Pool, build};
 use fathom_io::uring::{Completion, Ring, RingOptions};
+use fathom_io::{Model, Unavailable, Use};
 
 /// Operations in flight in models that have more than one.
 const DEPTH: usize = 8;
 
-type Make = Box<dyn Fn() -> Result<Box<dyn Data>, Unavailable>>;
+/// Passes a model on.
+struct Boxed;
 
-fn pool(batch: usize) -> Pool {
-    Pool::new(NativeData, 3, DEPTH, batch).unwrap()
+impl DataVisitor for Boxed {
+    type Output = Box<dyn Data>;
+
+    fn visit<D: Data + 'static>(self, model: D) -> Box<dyn Data> {
+        Box::new(model)
+    }
 }
 
-fn ring(options: RingOptions) -> Make {
-    Box::new(move || Ring::new(options).map(|ring| Box::new(ring) as Box<dyn Data>))
+/// Returns the options with which a model is tested, each with the end of its name.
+fn options_of(model: Model) -> Vec<(&'static str, DataOptions)> {
+    let one = DataOptions::default();
+    let deep = DataOptions { depth: DEPTH, ..one };
+    let in_batches = DataOptions { batch: 4, ..deep };
+    match model {
+        Model::Mmap => vec![("", one), (" random", DataOptions { random: true, ..one })],
+        Model::Pool | Model::Aio => vec![("", one), (", deep", deep), (" in batches", in_batches)],
+        Model::Uring(_) => vec![
+            ("", one),
+            (", deep", deep),
+            (" in batches", in_batches),
+            (", spinning", DataOptions { completion: Completion::Spin, ..deep }),
+            (", adaptive", DataOptions { completion: Completion::Adaptive, batch: 3, ..deep }),
+        ],
+        _ => vec![("", deep)],
+    }
 }
 
-fn aio(depth: usize, batch: usize) -> Make {
-    Box::new(move || Aio::new(depth, batch).map(|model| Box::new(model) as Box<dyn Data>))
+fn polled_and_registered() -> Result<Box<dyn Data>, Unavailable> {
+    let options =
+        RingOptions { sqpoll: true, registered: true, batch: 8, depth: DEPTH, ..RingOptions::default() };
+    Ring::new(options).map(|ring| Box::new(ring) as Box<dyn Data>)
 }
 
-fn plain<D: Data + 'static>(make: impl Fn() -> D + 'static) -> Make {
-    Box::new(move || Ok(Box::new(make())))
-}
-
-/// Returns every model with its name.
-pub(crate) fn models() -> Vec<(&'static str, Make)> {
-    let deep = RingOptions { depth: DEPTH, ..RingOptions::default() };
-    vec![
-        ("blocking", plain(|| BlockingData::new(NativeData, Position::Explicit))),
-        ("blocking at its own position", plain(|| BlockingData::new(NativeData, Position::Own))),
-        ("mmap", plain(Mapped::default)),
-        ("mmap random", plain(Mapped::random)),
-        ("pool", plain(|| pool(1))),
-        ("pool in batches", plain(|| pool(4))),
-        ("nowait", plain(|| Nowait::new(pool(1)))),
-        ("tokio", Box::new(|| TokioFile::new(DEPTH).map(|model| Box::new(model) as Box<dyn Data>))),
-        ("aio", aio(1, 1)),
-        ("aio, deep", aio(DEPTH, 1)),
-        ("aio in batches", aio(DEPTH, 4)),
-        ("uring", ring(RingOptions { depth: 1, ..deep })),
-        ("uring, deep", ring(deep)),
-        ("uring in batches", ring(RingOptions { batch: 4, ..deep })),
-        ("uring, spinning", ring(RingOptions { completion: Completion::Spin, ..deep })),
-        ("uring, adaptive", ring(RingOptions { completion: Completion::Adaptive, batch: 3, ..deep })),
-        ("uring, registered", ring(RingOptions { registered: true, ..deep })),
-        ("uring, polled", ring(RingOptions { sqpoll: true, ..deep })),
-        (
-            "uring, polled and registered",
-            ring(RingOptions { sqpoll: true, registered: true, batch: 8, ..deep }),
-        ),
-    ]
+/// Returns a pool in which operations wait for a thread.
+fn pool_of_few() -> Result<Box<dyn Data>, Unavailable> {
+    let pool = Pool::new(NativeData, 3, DEPTH, 1).map_err(|error| Unavailable::no_threads(&error))?;
+    Ok(Box::new(pool))
 }
 
 /// Calls `test` with each model that is available.
 pub(crate) fn each(mut test: impl FnMut(&str, Box<dyn Data>)) {
-    for (name, make) in models() {
-        match make() {
-            Ok(model) => test(name, model),
+    let built = Model::with(Use::Ranges).flat_map(|model| {
+        let options = options_of(model).into_iter();
+        options.map(move |(end, options)| (format!("{model}{end}"), build(model, options, Boxed)))
+    });
+    let others = [
+        ("uring-polled, registered".to_owned(), polled_and_registered()),
+        ("pool, few threads".to_owned(), pool_of_few()),
+    ];
+    for (name, model) in built.chain(others) {
+        match model {
+            Ok(model) => test(&name, model),
             Err(why) => println!("skipped: {name}: {why}"),
+        }
+    }
+}
+
+#[test]
+fn every_model_with_byte_ranges_is_built_and_no_other() {
+    for model in Model::ALL {
+        let built = build(model, DataOptions::default(), Boxed);
+        match built {
+            Ok(built) => assert!(model.has(Use::Ranges) && built.depth() > 0, "{model}"),
+            Err(why) => {
+                let is_left_out = why.cause.ends_with("has no byte ranges");
+                assert_eq!(is_left_out, !model.has(Use::Ranges), "{model}: {why}");
+                if !is_left_out {
+                    println!("skipped: {model}: {why}");
+                }
+            }
         }
     }
 }
