@@ -16,7 +16,8 @@ const KNOWN: &str = include_str!("../seeds/run/four-arms.json");
 const NUMBERS: &str =
     "[0, -0.0, 5e-324, 1e-12, 0.1, 1, 1e18, 1.7976931348623157e308, -1.7976931348623157e308]";
 const COUNTS: &str = "[0, 1, 2, 64, 4294967295, 18446744073709551615]";
-const TEXTS: &str = r#"["", " ", ",", "\"", "</script>", "\u0000\u001b[2J", "read", "read, cold", "warm", "cold", "sync"]"#;
+const TEXTS: &str =
+    r#"["", " ", ",", "\"", "</script>", "\u0000\u001b[2J", "read", "read, cold", "warm", "cold", "sync"]"#;
 
 /// Collects the JSON pointers of all values that are neither objects nor arrays.
 fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {

@@ -219,7 +219,7 @@ fn benchmarks_and_small_dus_let_no_control_characters_through() {
     let dir = OsStr::from_bytes(b"d/dir x\x1b[31m");
     let text =
         shown(fathom(&tree, "bench write --size 64K --blocks 2 --seed 7 --models sync --path").arg(dir));
-    assert!(text.contains("blocking"), "{text:?}");
+    assert!(text.contains("  sync  "), "{text:?}");
     shown(fathom(&tree, "io").arg(dir));
     for name in ["rdu-sync", "rdu-async-seq", "rdu-async-par"] {
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_fathom")).with_file_name(name);
