@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_walk::fault::point;
 use parquet::errors::{ParquetError, Result as Parquet};
 
-use crate::Owners;
+use crate::owners::Owners;
 use crate::scan::{BUSY, Lock, create_part_dir, part_path, publish};
 use crate::store::{
     BatchWriter, Completeness, DirColumns, DirRow, EntryColumns, Error, ErrorRow, IMPORTED_FROM, Inventory,
@@ -100,7 +100,7 @@ fn write(inventories: &[Inventory], part: &Path, stop: &AtomicBool) -> Result<Ma
     let mut read = Ok(());
     for inventory in inventories {
         read = merger.add(inventory, &mut offset).and_then(|()| {
-            owners.extend(Owners::of(inventory)?);
+            owners.extend(inventory.owners()?);
             Ok(())
         });
         if read.is_err() {

@@ -9,8 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fathom_text::number::write_decimal;
 use fathom_text::owners::names;
 
-use crate::store::{Error, Inventory, Table};
-
 /// The kind of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnerKind {
@@ -76,22 +74,9 @@ impl Owners {
         Owners { users: names("/etc/passwd"), groups: names("/etc/group"), service: None }
     }
 
-    /// Reads the names that `inventory` has for its owners.
-    ///
-    /// # Errors
-    /// If the inventory is damaged.
-    pub fn of(inventory: &Inventory) -> Result<Owners, Error> {
-        let read = |table| {
-            let mut known = HashMap::new();
-            inventory.each(table, |group| {
-                let (ids, names) = (group.numbers("id")?, group.texts("name")?);
-                let row = |row| Some((u32::try_from(ids.get(row)?).ok()?, names.get(row)?.to_vec()));
-                known.extend((0..group.rows()).filter_map(row));
-                Ok(())
-            })?;
-            Ok(known)
-        };
-        Ok(Owners { users: read(Table::Users)?, groups: read(Table::Groups)?, service: None })
+    /// Creates the names that a table has: ID and name of each.
+    pub(crate) fn new(users: HashMap<u32, Vec<u8>>, groups: HashMap<u32, Vec<u8>>) -> Owners {
+        Owners { users, groups, service: None }
     }
 
     /// Adds the names of `other`. Names that are known already are kept.

@@ -9,13 +9,11 @@ use fathom_walk::{Errno, Meta};
 use parquet::errors::ParquetError;
 
 use crate::normal::is_same;
-use crate::scan::TIME;
 use crate::store::{
-    DirState, Error, Inventory, MetaColumns, NumberColumn, PathColumns, RowGroup, Table, errno_of,
+    DirState, Error, Inventory, MetaColumns, NumberColumn, PathColumns, RowGroup, Span, TIME_OPERATION,
+    Table, errno_of,
 };
-use crate::top::{QueryError, UsageSum, span};
-
-pub use span::Span;
+use crate::top::{QueryError, UsageSum, below};
 
 /// The part of an inventory that a path refers to. The set is closed.
 #[derive(Clone, Debug)]
@@ -60,7 +58,7 @@ pub struct UsageRoot {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn find(inventory: &Inventory, path: &[u8]) -> Result<UsageTarget, QueryError> {
-    let absent = match span::find(inventory, path) {
+    let absent = match below::find(inventory, path) {
         Ok(span) => return Ok(UsageTarget::Directory(top(inventory, span)?)),
         Err(QueryError::Absent) => QueryError::Absent,
         Err(other) => return Err(other),
@@ -70,7 +68,7 @@ pub fn find(inventory: &Inventory, path: &[u8]) -> Result<UsageTarget, QueryErro
     }
     let slash = path.iter().rposition(|byte| *byte == b'/');
     let (dir, name) = slash.map_or((&b"."[..], path), |at| (&path[..at.max(1)], &path[at + 1..]));
-    let Ok(span) = span::find(inventory, dir) else { return Err(absent) };
+    let Ok(span) = below::find(inventory, dir) else { return Err(absent) };
     entry(inventory, span.first, name)?.map(UsageTarget::File).ok_or(absent)
 }
 
@@ -209,8 +207,8 @@ pub fn missing(inventory: &Inventory) -> Result<HashMap<Vec<u8>, Errno>, Error> 
         let (ids, errno) = (group.numbers("dir_id")?, group.numbers("errno")?);
         let ops = group.texts("op")?;
         let [names, raw] = [group.texts("name")?, group.texts("name_raw")?];
-        for row in
-            (0..group.rows()).filter(|row| ids.get(*row).is_none() && ops.get(*row) != Some(TIME.as_bytes()))
+        for row in (0..group.rows())
+            .filter(|row| ids.get(*row).is_none() && ops.get(*row) != Some(TIME_OPERATION.as_bytes()))
         {
             let name = raw.get(row).or(names.get(row)).unwrap_or_default();
             missing.insert(name.to_vec(), errno_of(errno.get(row)));

@@ -10,8 +10,8 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use fathom_inventory::diff::{Change, DiffOptions, InodeInfo, NumericField, Sides, diff};
+use fathom_inventory::store::Span;
 use fathom_inventory::store::{Inventory, Table, TableRows, ValueKind};
-use fathom_inventory::usage::Span;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
+use fathom_inventory::store::Span;
 use fathom_inventory::store::{Error, Inventory, Table};
-use fathom_inventory::usage::Span;
 
 use crate::json::JsonText;
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
 use fathom_inventory::scan::EXCLUSION_OPTIONS;
-use fathom_inventory::store::DirState;
+use fathom_inventory::store::{DirState, Span};
 use fathom_inventory::top::QueryError;
-use fathom_inventory::usage::{self, Span, UsageTarget};
-use fathom_inventory::{Entry, Lookup, Owners};
+use fathom_inventory::usage::{self, UsageTarget};
+use fathom_inventory::{Entry, Lookup};
 use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Meta};
 
@@ -46,7 +46,7 @@ pub(super) fn list(
             format!("warning: the scan had --{option}, so no directory is known to be empty").as_bytes(),
         );
     }
-    plan.owners = Owners::of(&inventory).map_err(unreadable)?;
+    plan.owners = inventory.owners().map_err(unreadable)?;
     let list_span = |span, operand| {
         let listing = InventoryListing {
             has_exclusions: left_out.is_some(),

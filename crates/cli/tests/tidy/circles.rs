@@ -17,7 +17,7 @@ const LARGEST_CIRCLES: [(&str, usize); 14] = [
     ("du", 4),
     ("explore", 9),
     ("files", 9),
-    ("inventory", 16),
+    ("inventory", 5),
     ("io", 16),
     ("python", 2),
     ("remove", 4),
@@ -48,7 +48,7 @@ pub(crate) fn changed_circles(tree: &Tree) -> Vec<String> {
 }
 
 /// Returns the modules that each module below `root` uses.
-fn uses(tree: &Tree, root: &str) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
+pub(crate) fn uses(tree: &Tree, root: &str) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
     let sources: Vec<_> = tree
         .texts(".rs")
         .filter_map(|(file, source)| Some((module_of(file.strip_prefix(root)?)?, source)))

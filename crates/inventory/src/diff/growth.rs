@@ -6,11 +6,11 @@ use std::cmp::Reverse;
 use super::pairs::DirPairs;
 use super::tree::DirTree;
 use super::{DiffOptions, PairedTrees, Side, Sides};
+use crate::store::Span;
 use crate::store::{DirState, Error, Inventory, Table};
 use crate::top::dirs::{DirSums, of_trees};
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
-use crate::top::span::Span;
 use crate::top::{QueryError, UsageSum};
 
 /// The growth of a directory. Negative values say that it has shrunk.

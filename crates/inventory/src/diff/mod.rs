@@ -24,9 +24,10 @@ use std::thread;
 
 use fathom_walk::has_address_space;
 
+use crate::store::Span;
 use crate::store::{IMPORTED_FROM, Inventory};
 use crate::top::QueryError;
-use crate::top::span::{self, Span};
+use crate::top::below;
 use compare::Comparison;
 use pairs::DirPairs;
 use tree::DirTree;
@@ -225,7 +226,7 @@ fn unshared_columns(inventories: &Sides<&Inventory>) -> Vec<&'static str> {
 /// Returns the requested part of each inventory. It is an error if neither has the directory.
 fn spans(inventories: &Sides<&Inventory>, below: Option<&[u8]>) -> Result<Sides<Span>, QueryError> {
     let Some(path) = below else { return Ok(Sides { old: Span::ALL, new: Span::ALL }) };
-    let find = |inventory| match span::find(inventory, path) {
+    let find = |inventory| match below::find(inventory, path) {
         Ok(span) => Ok(Some(span)),
         Err(QueryError::Absent) => Ok(None),
         Err(failure) => Err(failure),

@@ -23,10 +23,10 @@ pub(crate) use ncdu::WRAPPER_NAME as NCDU_WRAPPER_NAME;
 pub use prometheus::{PrometheusOptions, prometheus, replace_public};
 
 use crate::replay::{ReplayEntry, ReplayHeader, ReplayVisitor, replay};
+use crate::store::Span;
 use crate::store::{DirState, Error, Inventory};
-use crate::top::{self, span};
+use crate::top::{self, below};
 use records::{JsonLinesFormat, NulFormat};
-use span::Span;
 
 /// Bytes at which the buffer is written. A pipe holds 64 KiB (pipe(7)); a larger write would sleep
 /// until the reader has taken all of it.
@@ -123,7 +123,7 @@ pub fn export(
     write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), ExportError> {
     let span = match &options.below {
-        Some(path) => span::find(inventory, path)?,
+        Some(path) => below::find(inventory, path)?,
         None => Span::ALL,
     };
     let mut out = OutputBuffer::new(write);

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::store::Span;
 use crate::store::{Draft, Error, Inventory, Manifest, PathColumns, Table};
 use crate::top::dirs::DirSums;
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
-use crate::top::span::Span;
 use crate::top::{GroupKey, QueryError, ReportKind, ReportOptions, UsageSum, report};
 
 /// The label value of everything that has no series of its own.

@@ -6,10 +6,10 @@ use parquet::errors::Result;
 
 use super::OutputBuffer;
 use crate::replay::ReplayTree;
+use crate::store::Span;
 use crate::store::{
     ColumnKind, ColumnSpec, Error, Inventory, NumberColumn, OptionalColumns, RowGroup, Table, TextColumn,
 };
-use crate::top::span::Span;
 
 /// Most rows of a statement. Each statement has a cost.
 const ROWS: usize = 100;

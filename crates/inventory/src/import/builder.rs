@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use fathom_walk::Errno;
 
 use super::ImportError;
-use crate::Owners;
 use crate::merge::begin;
+use crate::owners::Owners;
 use crate::scan::{Lock, publish, seconds};
 use crate::store::{
     BatchWriter, Completeness, DirRow, DirState, EntryRow, EntryTotals, Error, ErrorRow, IMPORTED_FROM,

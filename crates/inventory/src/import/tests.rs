@@ -16,9 +16,9 @@ use crate::export::{ExportFormat, ExportOptions, export};
 use crate::merge::merge;
 use crate::replay::{ReplayEntry, ReplayVisitor, replay};
 use crate::scan::{Scan, scan};
+use crate::store::Span;
 use crate::store::{DirState, Inventory, ManifestRoot};
 use crate::top::{ReportKind, ReportOptions, UsageReport, report};
-use crate::usage::Span;
 
 const EXPORT: &str = r#"[1,2,{"progname":"ncdu","progver":"1.19","timestamp":1700000000},
 [{"name":"/data","dsize":4096,"dev":7,"ino":3},

@@ -11,9 +11,9 @@ mod walk;
 use fathom_walk::{Errno, FileType, Meta};
 use parquet::errors::ParquetError;
 
-use crate::Entry;
+use crate::entry::Entry;
+use crate::store::Span;
 use crate::store::{DirState, Error, Inventory, OptionalColumns, OptionalValues};
-use crate::top::span::Span;
 pub(crate) use tree::ReplayTree;
 use walk::ReplayWalk;
 
@@ -131,7 +131,7 @@ pub struct ReplayEntry<'a> {
 /// ```
 /// use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
 /// use fathom_inventory::store::{DirState, Inventory};
-/// use fathom_inventory::usage::Span;
+/// use fathom_inventory::store::Span;
 ///
 /// /// Counts files and directories.
 /// struct Count<'a>(&'a mut [u64; 2]);

@@ -9,11 +9,11 @@ use fathom_walk::{Errno, Meta};
 use parquet::errors::{ParquetError, Result};
 
 use super::damaged;
+use crate::store::Span;
 use crate::store::{
     DirState, Error, Inventory, MetaColumns, NumberColumn, OptionalValues, PathColumns, RowGroup, Table,
     errno_of,
 };
-use crate::top::span::Span;
 
 /// The directories of a span, by their index in the order of the scan.
 pub(crate) struct ReplayTree {

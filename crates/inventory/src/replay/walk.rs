@@ -6,10 +6,10 @@ use parquet::errors::Result;
 
 use super::tree::{ReplayTree, is_name, is_path};
 use super::{ReplayEntry, ReplayHeader, ReplayReach, ReplayVisitor, damaged};
-use crate::Entry;
+use crate::entry::Entry;
 use crate::entry::type_of;
+use crate::store::Span;
 use crate::store::{Error, Inventory, MetaColumns, RowGroup, Table, errno_of};
-use crate::top::span::Span;
 use fathom_walk::{Errno, FileType, Meta};
 
 /// An iteration over an inventory.

@@ -25,11 +25,9 @@ use super::visitor::{ScanItem, SkippedDir};
 use super::{Observer, Problem, Scan};
 use crate::store::{
     BatchWriter, DirRow, DirState, EntriesByDir, EntryRow, EntryTotals, Error, ErrorRow, OptionalErrors,
-    OptionalValues, RowBatch, RowChunk, SegmentWriter, stored_path,
+    OptionalValues, RowBatch, RowChunk, SegmentWriter, TIME_OPERATION, stored_path,
 };
 
-/// The operation in a row of `errors` that reports a time out of range.
-pub(crate) const TIME: &str = "time";
 /// Time after which a checkpoint is due even if entries come slowly.
 const CHECKPOINT: Duration = Duration::from_secs(60);
 
@@ -187,7 +185,7 @@ impl<'a> ScanConsumer<'a> {
     fn record_clamped_time(&mut self, dir_id: Option<i64>, name: Option<&[u8]>, path: Vec<u8>) {
         let errno = Errno::OVERFLOW;
         self.position.counts.completeness.clamped_times += 1;
-        push_failure(&mut self.batch, TIME, dir_id, name, &path, errno);
+        push_failure(&mut self.batch, TIME_OPERATION, dir_id, name, &path, errno);
         self.observer.problem(&Problem { operation: "record a time of", path, errno });
     }
 

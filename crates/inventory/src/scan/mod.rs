@@ -28,12 +28,11 @@ use fathom_walk::{
     Clock, ConcurrencyHints, Errno, Fields, Filesystem, Model, Options, Progress, Summary, persistent_id, run,
 };
 
-use crate::Owners;
+use crate::owners::Owners;
 use crate::store::{
     BatchWriter, Completeness, EntriesByDir, Error, Manifest, ManifestRoot, Op, OptionalColumns,
     ReuseSummary, VERSION, check_files,
 };
-pub(crate) use consumer::TIME;
 use consumer::{ConsumerEnd, ScanConsumer};
 pub(crate) use cut::{Cut, CutOptions, RootSpan, Slice, UnitRoot};
 use earlier::EarlierDirs;

@@ -19,6 +19,7 @@ mod parquet_writer;
 mod read;
 mod segment;
 mod small_tables;
+mod span;
 mod text;
 
 pub(crate) use checksum::hash;
@@ -34,10 +35,10 @@ pub(crate) use optional::OptionalErrors;
 pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
 pub(crate) use read::{
     DirColumns, DirRowRead, EntriesByDir, EntryColumns, MetaColumns, NumberColumn, PathColumns, RowGroup,
-    TREE_PATH_BYTES_MAX, TextColumn, check_files, each_of_file, errno_of,
+    TREE_PATH_BYTES_MAX, TableFile, TextColumn, check_files, damaged, each_of_file, errno_of,
 };
 pub(crate) use segment::{BatchWriter, GROUP_ROWS, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
-pub(crate) use small_tables::{ErrorRow, LinkRow};
+pub(crate) use small_tables::{ErrorRow, LinkRow, TIME_OPERATION};
 pub(crate) use text::to_text;
 
 pub use dirs::DirState;
@@ -46,7 +47,6 @@ pub use error::{Error, Op};
 pub use files::create_part;
 pub use manifest::{Completeness, Manifest, ManifestFile, ManifestRoot, ReuseSummary, VERSION};
 pub use optional::{OptionalColumns, OptionalValues, UnknownColumn};
-pub use read::{
-    BrowseKey, BrowsedDir, BrowsedEntry, Browser, Inventory, Table, TableRows, ValueKind, check_bytes,
-};
+pub use read::{Inventory, Table, TableRows, ValueKind, check_bytes};
+pub use span::Span;
 pub use text::{EXTENSION_BYTES, name_extension};

@@ -20,7 +20,7 @@ use super::manifest::ManifestFile;
 use super::optional::OptionalColumns;
 use super::parquet_writer::{ParquetWriter, TableBuffer};
 use super::small_tables::{ErrorsBuffer, LinkRow, LinksBuffer, OwnersBuffer};
-use crate::{OwnerKind, Owners};
+use crate::owners::{OwnerKind, Owners};
 
 /// Most rows of a row group.
 pub(crate) const GROUP_ROWS: usize = 65_536;

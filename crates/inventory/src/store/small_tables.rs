@@ -8,6 +8,9 @@ use super::dirs::push_text;
 use super::parquet_writer::TableBuffer;
 use super::text::to_text;
 
+/// The operation in a row of `errors` that reports a time out of range.
+pub(crate) const TIME_OPERATION: &str = "time";
+
 /// A row of `errors`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErrorRow<'a> {

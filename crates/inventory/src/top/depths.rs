@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::links::HardLinks;
 use super::scope::{Scope, is_entered};
-use super::span::Span;
 use super::{GroupKey, ReportRow, UsageReport, UsageSum, dirs};
+use crate::store::Span;
 use crate::store::{Error, Inventory, RowGroup, Table};
 
 /// Reports totals by depth. An operand has depth 0.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::largest::Largest;
 use super::links::{HardLinks, LinkSurplus};
 use super::scope::{Scope, is_entered};
-use super::span::Span;
 use super::{GroupKey, ReportRow, UsageReport, UsageSum};
+use crate::store::Span;
 use crate::store::{Error, Inventory, NumberColumn, PathColumns, RowGroup, Table};
 
 /// Reports the largest directories.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::largest::Largest;
 use super::links::{FirstNames, HardLinks};
 use super::scope::Scope;
-use super::span::Span;
 use super::{GroupKey, ReportRow, UsageReport, UsageSum, dirs};
+use crate::store::Span;
 use crate::store::{Error, Inventory, RowGroup, Table};
 
 /// Reports the largest files.

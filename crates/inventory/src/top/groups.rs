@@ -8,8 +8,8 @@ use std::hash::Hash;
 use super::files::counted;
 use super::links::HardLinks;
 use super::scope::{Scope, is_entered};
-use super::span::Span;
 use super::{AGES, GroupKey, ReportKind, ReportRow, SIZES, UsageReport, UsageSum};
+use crate::store::Span;
 use crate::store::{Error, Inventory, NumberColumn, RowGroup, Table, TextColumn};
 
 /// Most groups. The number of extensions is unbounded, so all groups after this many are counted as

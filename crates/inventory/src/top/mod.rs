@@ -4,6 +4,7 @@
 //!
 //! Owns the rules of counting. Does not own the presentation of a report.
 
+pub(crate) mod below;
 mod depths;
 pub(crate) mod dirs;
 mod files;
@@ -12,13 +13,12 @@ mod largest;
 pub(crate) mod links;
 pub mod outline;
 pub(crate) mod scope;
-pub(crate) mod span;
 
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::store::Span;
 use crate::store::{Error, Inventory, Table};
-use span::Span;
 
 /// The sum of a set of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -289,7 +289,7 @@ impl From<Error> for QueryError {
 /// ```
 pub fn report(inventory: &Inventory, options: &ReportOptions) -> Result<UsageReport, QueryError> {
     let span = match &options.below {
-        Some(path) => span::find(inventory, path)?,
+        Some(path) => below::find(inventory, path)?,
         None => Span::ALL,
     };
     let mut report = match options.by {

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::span::Span;
+use crate::store::Span;
 use crate::store::{DirState, Error, Inventory, RowGroup, Table, TextColumn};
 
 /// Device and inode number.

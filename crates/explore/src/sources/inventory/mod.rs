@@ -13,14 +13,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_inventory::Owners;
+use fathom_inventory::browse::{BrowseKey, BrowsedDir, BrowsedEntry, Browser};
 use fathom_inventory::history::have_same_scope;
 use fathom_inventory::scan::host;
-use fathom_inventory::store::{
-    BrowseKey, BrowsedDir, BrowsedEntry, Browser, DirState, Error, Inventory, Table, TableRows,
-};
+use fathom_inventory::store::{DirState, Error, Inventory, Span, Table, TableRows};
 use fathom_inventory::top::UsageSum;
-use fathom_inventory::usage::Span;
 use fathom_io::{Errno, Fields, FileTime, FileType, Meta};
 use fathom_remove::Identity;
 
@@ -473,7 +470,7 @@ impl Source for InventorySource {
 
     fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {
         let inventory = self.tree.browser.inventory();
-        let owners = Owners::of(inventory).map_err(damaged)?;
+        let owners = inventory.owners().map_err(damaged)?;
         let (now_s, mut summary) = (inventory.manifest().end, FileSummary::default());
         self.each_file(Span::ALL, cancelled, &mut |rows, row| {
             let meta = file_meta(rows, row);

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use fathom_inventory::store::BrowseKey;
+use fathom_inventory::browse::BrowseKey;
 
 use crate::source::Place;
 

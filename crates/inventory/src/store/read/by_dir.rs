@@ -49,7 +49,7 @@ impl EntriesByDir {
         for at in inventory.files_of(Table::Entries) {
             let listed = &inventory.manifest.files[at];
             let (path, number) = (inventory.directory.join(&listed.name), files.len() as u32);
-            let part = inventory.part(at, Table::Entries);
+            let part = inventory.open_file(at, Table::Entries);
             part.and_then(|part| index(&part, number, &mut runs, &mut unknown))
                 .map_err(|error| Error::new(Op::Read, &path, error))?;
             files.push((path, listed.clone()));

@@ -18,7 +18,6 @@
 //!
 //! Two tests in `group.rs` show the abort and the panic.
 
-mod browse;
 mod by_dir;
 mod decode;
 mod dirs;
@@ -31,6 +30,7 @@ mod table_file;
 mod table_rows;
 mod values;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,16 +42,17 @@ use super::error::{Error, Op};
 use super::manifest::{Manifest, ManifestFile};
 use super::parquet_writer::TableBuffer;
 use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
+use crate::owners::Owners;
 use paths::LongPaths;
-use table_file::TableFile;
 
-pub use browse::{BrowseKey, BrowsedDir, BrowsedEntry, Browser};
 pub(crate) use by_dir::EntriesByDir;
+pub(crate) use decode::damaged;
 pub(crate) use dirs::{DirColumns, DirRowRead};
 pub(crate) use group::RowGroup;
 pub(crate) use metas::MetaColumns;
 pub(crate) use paths::{PathColumns, TREE_PATH_BYTES_MAX};
 pub(crate) use rows::{EntryColumns, errno_of};
+pub(crate) use table_file::TableFile;
 pub use table_rows::{TableRows, ValueKind};
 pub(crate) use values::{NumberColumn, TextColumn};
 
@@ -166,7 +167,7 @@ impl Inventory {
     /// ```
     /// use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
     /// use fathom_inventory::store::{DirState, Inventory};
-    /// use fathom_inventory::usage::Span;
+    /// use fathom_inventory::store::Span;
     ///
     /// /// Looks at names, or at names and sizes.
     /// struct Names(bool);
@@ -239,15 +240,19 @@ impl Inventory {
     }
 
     /// Iterates over the indices in the manifest of the files of a table.
-    fn files_of(&self, table: Table) -> impl Iterator<Item = usize> {
+    pub(crate) fn files_of(&self, table: Table) -> impl Iterator<Item = usize> {
         let files = self.manifest.files.iter().enumerate();
         files.filter(move |(_, file)| file.table == table.name()).map(|(at, _)| at)
     }
 
+    /// Returns the path of the file at an index of the manifest.
+    pub(crate) fn file_path(&self, at: usize) -> PathBuf {
+        self.directory.join(&self.manifest.files[at].name)
+    }
+
     /// Opens the file at an index of the manifest. Its hash is verified the first time.
-    fn part(&self, at: usize, table: Table) -> parquet::errors::Result<TableFile> {
-        let (listed, verified) = (&self.manifest.files[at], &self.verified[at]);
-        let path = self.directory.join(&listed.name);
+    pub(crate) fn open_file(&self, at: usize, table: Table) -> parquet::errors::Result<TableFile> {
+        let (listed, verified, path) = (&self.manifest.files[at], &self.verified[at], self.file_path(at));
         // Two threads may both verify the file: the flag only saves work, and publishes nothing.
         if !verified.load(Ordering::Relaxed) {
             table_file::verify(&path, listed)?;
@@ -291,7 +296,7 @@ impl Inventory {
     /// Returns the number of rows of each row group of each file of a table.
     pub(crate) fn group_rows(&self, table: Table) -> Result<Vec<Vec<u64>>, Error> {
         let rows = |at: usize| {
-            let part = self.part(at, table);
+            let part = self.open_file(at, table);
             let path = || self.directory.join(&self.manifest.files[at].name);
             part.and_then(|part| part.group_rows()).map_err(|error| Error::new(Op::Read, &path(), error))
         };
@@ -308,8 +313,26 @@ impl Inventory {
     ) -> Result<(), Error> {
         let at = self.files_of(table).nth(file);
         let at = at.ok_or_else(|| self.refused("it has fewer files than its manifest says"))?;
-        let read = self.part(at, table).and_then(|part| with(&part.group(group)?));
+        let read = self.open_file(at, table).and_then(|part| with(&part.group(group)?));
         read.map_err(|error| Error::new(Op::Read, &self.directory.join(&self.manifest.files[at].name), error))
+    }
+
+    /// Reads the names that the inventory has for its owners.
+    ///
+    /// # Errors
+    /// If the inventory is damaged.
+    pub fn owners(&self) -> Result<Owners, Error> {
+        let read = |table| {
+            let mut known = HashMap::new();
+            self.each(table, |group| {
+                let (ids, names) = (group.numbers("id")?, group.texts("name")?);
+                let row = |row| Some((u32::try_from(ids.get(row)?).ok()?, names.get(row)?.to_vec()));
+                known.extend((0..group.rows()).filter_map(row));
+                Ok(())
+            })?;
+            Ok(known)
+        };
+        Ok(Owners::new(read(Table::Users)?, read(Table::Groups)?))
     }
 
     /// Calls `with` for each row group of `table`, in the order of the rows.
@@ -319,7 +342,7 @@ impl Inventory {
         mut with: impl FnMut(&RowGroup<'_>) -> parquet::errors::Result<()>,
     ) -> Result<(), Error> {
         for at in self.files_of(table) {
-            let read = self.part(at, table).and_then(|part| {
+            let read = self.open_file(at, table).and_then(|part| {
                 let ended = part.each(&mut with);
                 self.bytes_read.fetch_add(part.bytes_read.into_inner(), Ordering::Relaxed);
                 ended

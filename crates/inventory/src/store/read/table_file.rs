@@ -122,7 +122,7 @@ impl TableFile {
     }
 
     /// Returns row group `number`, counted from 0.
-    pub(super) fn group(&self, number: usize) -> Result<RowGroup<'_>> {
+    pub(crate) fn group(&self, number: usize) -> Result<RowGroup<'_>> {
         let group = self.footer.row_groups().get(number).ok_or_else(|| damaged("it has fewer row groups"))?;
         Ok(RowGroup::new(self, group, self.rows(group)?))
     }

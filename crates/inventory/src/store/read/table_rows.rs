@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::values::{NumberColumn, TextColumn};
 use super::{Error, Inventory, Table};
 use crate::store::column::ColumnKind;
-use crate::top::span::Span;
+use crate::store::span::Span;
 
 /// The kind of the values of a table's column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Inventory {
     /// ```
     /// use std::ops::ControlFlow;
     /// use fathom_inventory::store::{Inventory, Table};
-    /// use fathom_inventory::usage::Span;
+    /// use fathom_inventory::store::Span;
     ///
     /// # let temp = tempfile::tempdir()?;
     /// # let out = temp.path().join("src.inv");

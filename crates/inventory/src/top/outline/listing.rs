@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::{EntryMix, FileColumns, OutlineOptions};
+use crate::store::Span;
 use crate::store::{DirState, Error, Inventory, RowGroup, Table};
 use crate::top::UsageSum;
 use crate::top::dirs::DirSums;
@@ -10,7 +11,6 @@ use crate::top::files::counted;
 use crate::top::largest::{Largest, sizes};
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
-use crate::top::span::Span;
 
 /// A place in the order of a directory's entries: behind an entry.
 ///

@@ -14,7 +14,7 @@ use super::UsageSum;
 use super::files::counted;
 use super::groups::age_group;
 use super::scope::Scope;
-use super::span::Span;
+use crate::store::Span;
 use crate::store::{DirState, Error, Inventory, NumberColumn, RowGroup, Table, TextColumn};
 use mix::MixTable;
 use select::{NodeKey, NodeSelection, SelectedNode};

@@ -2,6 +2,7 @@
 
 use parquet::errors::ParquetError;
 
+use crate::store::Span;
 use crate::store::{Error, Inventory, Table};
 use crate::top::UsageSum;
 use crate::top::dirs::{DirSums, TreesTotal};
@@ -9,7 +10,6 @@ use crate::top::files::counted;
 use crate::top::largest::Largest;
 use crate::top::links::HardLinks;
 use crate::top::scope::Scope;
-use crate::top::span::Span;
 
 /// The directory has no node, and none of those above it has.
 const NONE: u32 = u32::MAX;

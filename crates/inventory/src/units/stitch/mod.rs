@@ -17,11 +17,12 @@ use fathom_text::strerror;
 use fathom_walk::Errno;
 
 use super::job::Job;
-use crate::Owners;
-use crate::scan::{TIME, create_part_dir, local_root, publish, seconds};
+use crate::owners::Owners;
+use crate::scan::{create_part_dir, local_root, publish, seconds};
 use crate::store::{
     BatchWriter, Completeness, Error, ErrorRow, Inventory, Manifest, Op, OptionalColumns, PathColumns,
-    ReuseSummary, RowBatch, RowGroup, SegmentWriter, Table, VERSION, errno_of, rename_new, stored_path,
+    ReuseSummary, RowBatch, RowGroup, SegmentWriter, TIME_OPERATION, Table, VERSION, errno_of, rename_new,
+    stored_path,
 };
 use plan::Plan;
 
@@ -215,7 +216,7 @@ impl Stitcher<'_> {
             let (id, name) = (ids.get(row), raw.get(row).or(names.get(row)));
             let op = ops.get(row).and_then(|op| std::str::from_utf8(op).ok()).unwrap_or("access");
             if id.is_some_and(|id| name.is_none() && self.plan.is_told_elsewhere(unit, id)) {
-                self.totals.completeness.clamped_times -= u64::from(op == TIME);
+                self.totals.completeness.clamped_times -= u64::from(op == TIME_OPERATION);
                 continue;
             }
             let errno = errno_of(errnos.get(row));

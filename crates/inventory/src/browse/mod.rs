@@ -20,17 +20,12 @@ use parquet::errors::Result;
 
 use self::entries::EntryGroups;
 use self::sums::SumCorrections;
-use super::decode::damaged;
-use super::group::RowGroup;
-use super::metas::MetaColumns;
-use super::paths::PathColumns;
-use super::table_file::TableFile;
-use super::values::{NumberColumn, TextColumn};
-use super::{Error, Inventory, Op, Table};
 use crate::normal::is_same;
-use crate::store::dirs::DirState;
+use crate::store::{
+    DirState, Error, Inventory, MetaColumns, NumberColumn, Op, PathColumns, RowGroup, Span, Table, TableFile,
+    TextColumn, damaged,
+};
 use crate::top::UsageSum;
-use crate::top::span::Span;
 
 /// The place of a directory in an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +99,8 @@ struct GroupPlace {
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::atomic::AtomicBool;
-/// use fathom_inventory::store::{Browser, Inventory};
+/// use fathom_inventory::browse::Browser;
+/// use fathom_inventory::store::Inventory;
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
@@ -351,15 +347,12 @@ impl Browser {
     ) -> std::result::Result<T, Error> {
         let read = || {
             if self.open.as_ref().is_none_or(|(file, _)| *file != place.file) {
-                self.open = Some((place.file, self.inventory.part(place.file, table)?));
+                self.open = Some((place.file, self.inventory.open_file(place.file, table)?));
             }
             let (_, part) = self.open.as_ref().ok_or_else(|| damaged("there is no such file"))?;
             with(&part.group(place.group)?)
         };
-        read().map_err(|error| {
-            let name = &self.inventory.manifest.files[place.file].name;
-            Error::new(Op::Read, &self.inventory.directory.join(name), error)
-        })
+        read().map_err(|error| Error::new(Op::Read, &self.inventory.file_path(place.file), error))
     }
 }
 

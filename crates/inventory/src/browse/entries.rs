@@ -6,9 +6,7 @@ use parquet::errors::Result;
 
 use super::{BrowsedEntry, Browser, GroupPlace, is_shown};
 use crate::entry::type_of;
-use crate::store::read::group::RowGroup;
-use crate::store::read::metas::MetaColumns;
-use crate::store::read::{Error, Table};
+use crate::store::{Error, MetaColumns, RowGroup, Table};
 
 /// The row groups of `entries`.
 #[derive(Debug, Default)]

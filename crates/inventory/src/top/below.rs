@@ -1,30 +1,10 @@
-//! The part of an inventory at or below a directory.
+//! Finds the directories of an inventory at and below a path.
 
 use std::ops::RangeInclusive;
 
 use super::QueryError;
 use crate::normal::{is_absolute, is_same, normal};
-use crate::store::{Inventory, PATH_BYTES_MAX, PathColumns, Table};
-
-/// A range of directory numbers, both ends included. Number 0 is no directory; it stands for the
-/// parent of the operands that are not directories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub(crate) first: i64,
-    pub(crate) last: i64,
-}
-
-impl Span {
-    /// All directories, and the operands that are not directories.
-    pub const ALL: Self = Self { first: i64::MIN, last: i64::MAX };
-    /// All directories.
-    pub(crate) const TREES: Self = Self { first: 1, last: i64::MAX };
-    pub(crate) const NONE: Self = Self { first: 0, last: -1 };
-
-    pub(crate) fn contains(self, dir_id: i64) -> bool {
-        (self.first..=self.last).contains(&dir_id)
-    }
-}
+use crate::store::{Inventory, PATH_BYTES_MAX, PathColumns, Span, Table};
 
 /// Returns the directory numbers at and below the directory `path`.
 pub(crate) fn find(inventory: &Inventory, path: &[u8]) -> Result<Span, QueryError> {

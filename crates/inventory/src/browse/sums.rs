@@ -5,12 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use parquet::errors::Result as ReadResult;
 
-use crate::store::dirs::DirState;
-use crate::store::read::decode::damaged;
-use crate::store::{Error, Inventory, Table};
+use crate::store::{DirState, Error, Inventory, Span, Table, damaged};
 use crate::top::UsageSum;
 use crate::top::links::{HardLinks, LinkSurplus};
-use crate::top::span::Span;
 
 /// The corrections of the sums in an inventory. Memory grows with the number of directories that
 /// have any, not with the number of all directories.
