@@ -16,6 +16,8 @@ use crate::shared::output::{self, print, print_error, reason};
 pub(super) const SHOWN: &str = "What is shown";
 /// The value of `--csv` for the columns of io-playground.
 const PLAIN: &[u8] = b"plain";
+/// The message where there are no such columns: without it, a file of that name would be written.
+const PLAIN_REFUSED: &[u8] = b"--csv=plain is for workloads; a file of that name is './plain'";
 
 /// The destination of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,7 @@ pub(crate) struct ReportTargets {
 impl ReportTargets {
     pub(super) fn apply(&mut self, key: TargetOption, option: &OptionValue) -> Result<(), Vec<u8>> {
         match key {
+            TargetOption::Csv if is_plain(option.bytes()) => return Err(PLAIN_REFUSED.to_vec()),
             TargetOption::Csv => self.csv = Some(target(option)?),
             TargetOption::Json => self.json = Some(target(option)?),
             TargetOption::Html => self.html = Some(values::path(option.bytes())?),
@@ -76,13 +79,12 @@ impl ReportTargets {
 
     /// Sets the destination of the CSV, which may be plain.
     pub(super) fn apply_csv(&mut self, option: &OptionValue) -> Result<(), Vec<u8>> {
-        let plain = match option.bytes().strip_prefix(PLAIN) {
-            Some(b"") => Some(ReportTarget::Output),
-            Some([b':', file @ ..]) => Some(ReportTarget::File(values::path(file)?)),
-            _ => None,
-        };
-        self.csv_is_plain = plain.is_some();
-        self.csv = Some(plain.map_or_else(|| target(option), Ok)?);
+        self.csv_is_plain = is_plain(option.bytes());
+        self.csv = Some(match option.bytes().strip_prefix(b"plain:") {
+            Some(file) => ReportTarget::File(values::path(file)?),
+            None if self.csv_is_plain => ReportTarget::Output,
+            None => target(option)?,
+        });
         Ok(())
     }
 
@@ -93,6 +95,11 @@ impl ReportTargets {
         }
         Ok(())
     }
+}
+
+/// Returns whether the value of `--csv` asks for the columns of io-playground.
+fn is_plain(value: &[u8]) -> bool {
+    matches!(value.strip_prefix(PLAIN), Some(b"" | [b':', ..]))
 }
 
 /// Returns the file that is the value of `option`, or standard output without a value.

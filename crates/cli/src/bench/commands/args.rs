@@ -161,7 +161,7 @@ mod tests {
         let prepared = |at: usize| args.arms[at].prepare.as_deref().and_then(|text| text.to_str());
         assert_eq!((args.arms[1].name.as_str(), prepared(0), prepared(1)), ("b", Some("x"), Some("y")));
         assert_eq!(args.same_output, SameOutput::Lines);
-        let args = read("--same-output -- true").expect("it makes sense");
+        let args = read("--same-output --csv=plain.csv -- true").expect("it makes sense");
         assert_eq!(args.same_output, SameOutput::Bytes);
     }
 
@@ -181,6 +181,7 @@ mod tests {
                 "--prepare is for all commands, or each command: 2 are given for 1 commands",
             ),
             ("--output=x -- true", "invalid argument 'x'"),
+            ("--csv=plain:x -- true", "--csv=plain is for workloads"),
         ] {
             let said = read(line).expect_err(line);
             assert!(said.starts_with(cause), "{line}: {said}");
