@@ -7,6 +7,7 @@ use std::time::Duration;
 use fathom_bench::fixture::CacheState;
 use fathom_bench::{ArmNumbers, Workload};
 use fathom_io::Model;
+use fathom_text::nearest::nearest;
 use fathom_text::quote::{Charset, quote};
 
 use crate::bench::measuring::{BLOCKS, RunArgs};
@@ -77,8 +78,14 @@ fn workload(word: &OsString, charset: Charset) -> Result<Workload, Vec<u8>> {
     if ["advise", "run", "compare"].contains(&name) {
         return Err(format!("{name} comes before its options: fathom bench {name}").into_bytes());
     }
-    Workload::named(name)
-        .ok_or_else(|| [b"unknown workload ", &quote(word.as_encoded_bytes(), charset)[..]].concat())
+    Workload::named(name).ok_or_else(|| {
+        let quoted = |word: &[u8]| quote(word, charset);
+        let unknown = [b"unknown workload ", &quoted(word.as_encoded_bytes())[..]].concat();
+        match nearest(name, BENCH.commands, |row| row.0) {
+            Some((meant, _)) => [&unknown[..], b", did you mean ", &quoted(meant.as_bytes()), b"?"].concat(),
+            None => unknown,
+        }
+    })
 }
 
 /// The options parsed so far.
@@ -333,7 +340,9 @@ mod tests {
     fn senseless_combinations_are_rejected() {
         for (line, said) in [
             ("", "missing operand: the workload"),
-            ("wirte", "unknown workload 'wirte'"),
+            ("wirte", "unknown workload 'wirte', did you mean 'write'?"),
+            ("adivse", "unknown workload 'adivse', did you mean 'advise'?"),
+            ("nothing", "unknown workload 'nothing'"),
             ("write more", "extra operand 'more'"),
             ("write --size 0", "--size must be at least 1"),
             ("write --size x", "invalid --size argument 'x'"),
