@@ -5,9 +5,9 @@
 
 use std::sync::OnceLock;
 
-use fathom_bench::report::html::html;
-use fathom_bench::report::{csv, from_json, table, to_json};
+use fathom_bench::report::{csv, from_json, table, to_json, to_json_line};
 use fathom_bench::{Run, compare};
+use fathom_report::run_page;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -79,9 +79,10 @@ fn check_all_operations(text: &[u8]) {
     assert!(table(&run).ends_with('\n'));
     let lines = csv(&run.rows).expect("a run that was read has rows that can be written");
     assert!(lines.lines().count() > run.rows.len());
-    let page = html(&run);
+    let page = run_page(&to_json_line(&run).expect("a run that was read can be written"), None);
+    // The script, the run, and what stands before it.
     assert!(
-        page.matches("<script").count() == 1 && page.matches("</script").count() == 1,
+        page.matches("<script").count() == 3 && page.matches("</script").count() == 3,
         "a text became markup"
     );
     let saved = to_json(&run).expect("a run that was read can be written");

@@ -1,10 +1,12 @@
-//! A file inventory as one self-contained HTML page.
+//! File inventories and benchmarks as self-contained HTML pages.
 //!
 //! ```text
 //! inventory ─> outline, totals, growth, errors ─> JSON ─> page (assets/)
+//!                                  benchmark's own JSON ─> page (assets/run/)
 //! ```
-//! Owns: which parts of an inventory the page has, its size, its policy, its style and its script.
-//! Does not own: the numbers, which [`fathom_inventory::top`] computes, and files.
+//! Owns: which parts of an inventory its page has, its size, and the policy, style and script of
+//! pages. Does not own: the numbers, which [`fathom_inventory::top`] and benchmarks compute, and
+//! files.
 //!
 //! Names are untrusted. They are in the page as JSON only, and the script shows them as text.
 
@@ -16,6 +18,7 @@ mod json;
 mod kinds;
 mod nodes;
 mod page;
+mod run;
 
 use std::io;
 use std::thread;
@@ -27,9 +30,30 @@ use fathom_inventory::top::{QueryError, ReportKind, UsageReport, reports};
 use data::{LargestRows, PageData};
 use errors::ErrorSummary;
 use growth::Growth;
+use page::PageAssets;
 
 pub use directory::{DIRECTORY_BYTES_MAX, directory};
-pub use page::{PAGE_BYTES_MAX, policy};
+pub use run::run_page;
+
+/// The length that no page of an inventory reaches, in bytes.
+pub const PAGE_BYTES_MAX: usize = 1_500_000;
+
+const INVENTORY_PAGE: PageAssets = PageAssets {
+    markup: include_str!("../assets/page.html"),
+    style: include_str!("../assets/style.css"),
+    script: concat!(
+        "(() => {\n",
+        include_str!("../assets/elements.js"),
+        include_str!("../assets/model.js"),
+        include_str!("../assets/layout.js"),
+        include_str!("../assets/colours.js"),
+        include_str!("../assets/map.js"),
+        include_str!("../assets/tables.js"),
+        include_str!("../assets/fetch.js"),
+        include_str!("../assets/page.js"),
+        "})();\n"
+    ),
+};
 
 /// The most nodes of the map.
 const NODES_MAX: usize = 20_000;
@@ -73,7 +97,14 @@ pub fn report(inventory: &Inventory, options: &ReportOptions<'_>) -> Result<Stri
     })?;
     let errors = ErrorSummary::read(inventory)?;
     let data = PageData { inventory, outline, totals, largest, growth, errors, fetches: options.fetches };
-    Ok(page::page(&data.json(), options.fetches.is_some()))
+    Ok(INVENTORY_PAGE.page(&[("data", &data.json())], options.fetches.is_some()))
+}
+
+/// Returns the Content-Security-Policy of the page of an inventory, which it has in its head as
+/// well: nothing but its style and its script, and if it `fetches`, requests to its own server.
+#[must_use]
+pub fn policy(fetches: bool) -> String {
+    INVENTORY_PAGE.policy(fetches)
 }
 
 fn spawn<'scope, T: Send + 'scope>(

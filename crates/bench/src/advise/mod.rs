@@ -26,7 +26,7 @@ use crate::Run;
 
 pub use advisor::{AdviceEnd, AdviceOptions, advise};
 pub use costs::{CostConstants, NopCosts, OpCost};
-pub use report::{page, text};
+pub use report::{page_lead, text};
 pub use source::{AdviceObserver, DirectorySource, HostProbe, SampleSource};
 pub use validate::{Regret, Strategy, Validation, validate};
 pub use verdict::{Candidate, Verdict, sentence};

@@ -1,6 +1,8 @@
-//! Advice as text for a terminal.
+//! Advice as text for a terminal, and as the first section of a page.
 
 use std::fmt::Write;
+
+use serde_json::json;
 
 use super::validate::{Strategy, Validation};
 use super::verdict::Verdict;
@@ -8,7 +10,6 @@ use super::{Advice, CostConstants, OpCost};
 use crate::Interval;
 use crate::arms::BASELINE;
 use crate::profile::VALID;
-use crate::report::html::{LeadSection, html_with};
 use crate::report::{Align, aligned, escape_line, interval, significant};
 
 /// The largest number of equally good arms that a row names.
@@ -31,25 +32,27 @@ pub fn text(advice: &Advice) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Formats the page of the run, with the advice as its first section.
+/// Returns the section that stands before the run on a page, as JSON: its title, its sentences, and
+/// lists with their titles.
 #[must_use]
-pub fn page(advice: &Advice) -> String {
+pub fn page_lead(advice: &Advice) -> String {
     let verdict = |verdict: &Verdict| {
         let [title, method, to_blocking, _, others, _] = row(verdict);
         let others = if others.is_empty() { others } else { format!("; as good: {others}") };
         format!("{title}: {method}, in {to_blocking} of the time of blocking calls{others}")
     };
+    let verdicts: Vec<String> = advice.verdicts.iter().map(verdict).collect();
     let left_out = advice.left_out.iter().map(|left| format!("{}: {}", left.cell, left.reason));
-    let section = LeadSection {
-        title: "Advice",
-        sentences: lead(advice),
-        lists: vec![
-            ("By workload", advice.verdicts.iter().map(verdict).collect()),
-            ("Left out", left_out.collect()),
-            ("The answer would be another one with", advice.sensitivity.clone()),
+    json!({
+        "title": "Advice",
+        "sentences": lead(advice),
+        "lists": [
+            ["By workload", verdicts],
+            ["Left out", left_out.collect::<Vec<_>>()],
+            ["The answer would be another one with", advice.sensitivity],
         ],
-    };
-    html_with(&advice.run, Some(&section))
+    })
+    .to_string()
 }
 
 /// Returns the lines that come first.

@@ -61,15 +61,6 @@ pub struct CellSentence {
     pub sentence: String,
 }
 
-/// The words for arms and ratios in a sentence.
-pub(crate) trait ArmWords {
-    /// Names an arm.
-    fn name(&self, arm: &ArmSummary) -> String;
-
-    /// Formats the time of an arm divided by the baseline's.
-    fn ratio(&self, arm: &ArmSummary) -> String;
-}
-
 impl<'a> CellFinding<'a> {
     /// Judges the arms of a cell, which are sorted by time.
     #[must_use]
@@ -107,7 +98,7 @@ impl<'a> CellFinding<'a> {
     }
 
     /// States the finding.
-    pub(crate) fn sentence(&self, words: &dyn ArmWords) -> String {
+    fn sentence(&self, words: &ArmWords) -> String {
         match self {
             Self::Nothing => "No sample was counted, so nothing can be said.".to_owned(),
             Self::Alone(only) => {
@@ -157,13 +148,13 @@ fn is_shown_faster(arm: &ArmSummary, threshold: f64) -> bool {
     arm.ratio.is_some_and(|ratio| ratio.high < 1.0 && ratio.median * (1.0 + threshold) <= 1.0)
 }
 
-fn next(found: &ToBaseline<'_>, words: &dyn ArmWords) -> String {
+fn next(found: &ToBaseline<'_>, words: &ArmWords) -> String {
     let next = found.next;
     format!(" The fastest of the others, {}, takes {} of its time.", words.name(next), words.ratio(next))
 }
 
 /// Names the other arms that may be as fast, or their number if there are many.
-fn peers(peers: &[&ArmSummary], words: &dyn ArmWords) -> String {
+fn peers(peers: &[&ArmSummary], words: &ArmWords) -> String {
     let names: Vec<String> = peers.iter().map(|arm| words.name(arm)).collect();
     match names.as_slice() {
         [] => String::new(),
@@ -173,18 +164,20 @@ fn peers(peers: &[&ArmSummary], words: &dyn ArmWords) -> String {
     }
 }
 
-/// The words of a sentence for a terminal and for JSON.
-struct PlainWords {
+/// The words for arms and ratios in a sentence.
+struct ArmWords {
     /// Whether the run has arms in several languages.
     languages: bool,
 }
 
-impl ArmWords for PlainWords {
+impl ArmWords {
+    /// Names an arm.
     fn name(&self, arm: &ArmSummary) -> String {
         let method = escape_line(&arm.method);
         if self.languages { format!("{method} {}", escape_line(&arm.lang)) } else { method }
     }
 
+    /// Formats the time of an arm divided by the baseline's.
     fn ratio(&self, arm: &ArmSummary) -> String {
         arm.ratio.as_ref().map_or_else(|| significant(1.0, 3), interval)
     }
@@ -193,7 +186,7 @@ impl ArmWords for PlainWords {
 /// Returns the sentence of each cell of `run`, in the order of their first arms.
 #[must_use]
 pub fn sentences(run: &Run) -> Vec<CellSentence> {
-    let words = PlainWords { languages: run.arms.iter().any(|arm| arm.lang != run.arms[0].lang) };
+    let words = ArmWords { languages: run.arms.iter().any(|arm| arm.lang != run.arms[0].lang) };
     let mut cells: Vec<&str> = Vec::new();
     for arm in &run.arms {
         if !cells.contains(&arm.cell.as_str()) {

@@ -24,9 +24,20 @@ struct SavedRun<'a> {
 /// # Errors
 /// If a number is NaN or infinite: JSON cannot represent it, so the saved run could not be read.
 pub fn to_json(run: &Run) -> Result<String, Error> {
+    Ok(saved(run, |saved| serde_json::to_string_pretty(saved))? + "\n")
+}
+
+/// Formats `run` as the same JSON on one line, for a page.
+///
+/// # Errors
+/// See [`to_json`].
+pub fn to_json_line(run: &Run) -> Result<String, Error> {
+    saved(run, |saved| serde_json::to_string(saved))
+}
+
+fn saved(run: &Run, format: fn(&SavedRun<'_>) -> serde_json::Result<String>) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::new(Op::Write, &run.command, error);
-    let saved = SavedRun { run, findings: sentences(run) };
-    let text = serde_json::to_string_pretty(&saved).map_err(failed)? + "\n";
+    let text = format(&SavedRun { run, findings: sentences(run) }).map_err(failed)?;
     serde_json::from_str::<Run>(&text).map_err(failed)?;
     Ok(text)
 }

@@ -1,23 +1,22 @@
-//! Runs as text: a table for people, CSV for other programs, JSON for storage and comparison, an
-//! HTML page with plots.
+//! Runs as text: a table for people, CSV for other programs, JSON for storage, comparison and
+//! pages.
 //!
 //! Owns: layout and rounding. Does not own: output and files.
 
 mod columns;
 mod csv;
 mod finding;
-pub mod html;
 mod json;
 mod number;
 mod table;
 
 pub use csv::{csv, plain_csv};
 pub use finding::{CellFinding, CellSentence, FasterArm, ToBaseline, sentences};
-pub use json::{SCHEMA, from_json, read, to_json};
+pub use json::{SCHEMA, from_json, read, to_json, to_json_line};
 pub use table::{markdown_table, table};
 
 pub(crate) use columns::{Align, aligned, markdown, markdown_text};
-pub(crate) use finding::{ArmWords, baseline_of};
+pub(crate) use finding::baseline_of;
 pub(crate) use number::{interval, significant};
 
 /// Escapes the control characters of untrusted text, for one line on a terminal.

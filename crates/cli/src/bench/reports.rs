@@ -142,12 +142,17 @@ fn write(targets: &ReportTargets, run: &Run) -> u8 {
     };
     add(&targets.csv, &csv);
     add(&targets.json, &report::to_json);
-    add(&targets.html.clone().map(ReportTarget::File), &|run| Ok(report::html::html(run)));
+    add(&targets.html.clone().map(ReportTarget::File), &|run| page(run, None));
     if targets.csv != Some(ReportTarget::Output) && targets.json != Some(ReportTarget::Output) {
         let table = if targets.markdown { report::markdown_table } else { report::table };
         status = status.max(print(super::NAME, &table(run)));
     }
     status
+}
+
+/// Formats the page of `run`, behind what the JSON `lead` says.
+pub(super) fn page(run: &Run, lead: Option<&str>) -> Result<String, Error> {
+    report::to_json_line(run).map(|json| fathom_report::run_page(&json, lead))
 }
 
 /// Prints why there is no answer. Returns the exit status; a panic of a sample has the status of a

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_bench::advise::{
-    self, Advice, AdviceEnd, AdviceObserver, AdviceOptions, DirectorySource, page, text, validate,
+    self, Advice, AdviceEnd, AdviceObserver, AdviceOptions, DirectorySource, page_lead, text, validate,
 };
 use fathom_bench::fixture::{Capacity, Demand};
 use fathom_bench::profile::{Filesystem, HostConditions, Profile};
@@ -20,7 +20,7 @@ use fathom_io::sys::cpus_allowed;
 use self::args::AdviseArgs;
 use super::NAME;
 use super::measuring::{BenchMeter, bench_paths, error_text, new_run};
-use super::reports::{ReportTarget, fail, write_report};
+use super::reports::{ReportTarget, fail, page, write_report};
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED};
 use crate::shared::interrupt::stop_on_termination;
 use crate::shared::locale;
@@ -231,7 +231,10 @@ fn write(args: &AdviseArgs, advice: &Advice) -> u8 {
             status.max(json.map_or_else(|error| fail(&format!("cannot write the advice: {error}")), write));
     }
     if let Some(path) = &args.targets.html {
-        status = status.max(write_report(&ReportTarget::File(path.clone()), &page(advice)));
+        let target = ReportTarget::File(path.clone());
+        let page = page(&advice.run, Some(&page_lead(advice)));
+        status = status
+            .max(page.map_or_else(|error| fail(&error.to_string()), |text| write_report(&target, &text)));
     }
     if args.targets.csv != Some(ReportTarget::Output) && args.targets.json != Some(ReportTarget::Output) {
         status = status.max(print(NAME, &format!("{}\n{}", text(advice), report::table(&advice.run))));

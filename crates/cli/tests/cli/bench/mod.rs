@@ -5,6 +5,7 @@ mod advise;
 mod commands;
 mod direct;
 mod own_data;
+mod page;
 mod page_cache;
 mod reproduce;
 mod serve;

@@ -3,6 +3,8 @@
 
 use fathom_bench::{ArmSummary, Interval, Noise, Row, Run, UnavailableArm};
 
+use crate::support::random::Random;
+
 /// The name of a method that is also markup.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>";
 const BLOCKS: u32 = 12;
@@ -25,20 +27,13 @@ const WRITE_ARMS: [Arm; 11] = [
     (HOSTILE, "uring", 100, 1, 6.7),
 ];
 
-/// xorshift64*, as numbers from 0 to 1.
-struct Random(u64);
+/// Returns a number from 0 to 1.
+fn share(random: &mut Random) -> f64 {
+    (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
+}
 
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn near(&mut self, value: f64, spread: f64) -> f64 {
-        value * (1.0 + spread * (self.next() - 0.5))
-    }
+fn near(random: &mut Random, value: f64, spread: f64) -> f64 {
+    value * (1.0 + spread * (share(random) - 0.5))
 }
 
 /// Builds the run.
@@ -66,7 +61,7 @@ pub(crate) fn realistic() -> Run {
         ],
         ..Run::default()
     };
-    let mut random = Random(run.seed);
+    let mut random = Random::new(run.seed);
     cell(&mut run, &mut random, WRITE, &WRITE_ARMS, 0.82);
     for (cache, seconds) in [("warm", 0.214), ("cold", 9.7)] {
         let name = format!("random-read 256 MiB in 4 KiB blocks, {cache}");
@@ -129,6 +124,7 @@ fn cell(run: &mut Run, random: &mut Random, name: &str, arms: &[Arm], baseline_s
 }
 
 struct Shape {
+    cell: String,
     workload: String,
     cache: String,
     size_bytes: u64,
@@ -138,18 +134,24 @@ impl Shape {
     fn of(name: &str) -> Shape {
         let word = |at: Option<&str>| at.unwrap_or_default().to_owned();
         let size_bytes = if name.starts_with("write") { 1 << 30 } else { 1 << 28 };
-        Shape { workload: word(name.split(' ').next()), cache: word(name.rsplit(' ').next()), size_bytes }
+        Shape {
+            cell: name.to_owned(),
+            workload: word(name.split(' ').next()),
+            cache: word(name.rsplit(' ').next()),
+            size_bytes,
+        }
     }
 }
 
 fn row(random: &mut Random, shape: &Shape, arm: &Arm, block: u32, baseline_s: f64) -> Row {
     let (method, model, threads, depth, factor) = *arm;
-    let is_disturbed = random.next() < 0.02;
-    let seconds = random.near(baseline_s * factor, 0.08) * if is_disturbed { 1.6 } else { 1.0 };
+    let is_disturbed = share(random) < 0.02;
+    let seconds = near(random, baseline_s * factor, 0.08) * if is_disturbed { 1.6 } else { 1.0 };
     let ops = shape.size_bytes / 4096;
-    let p50_us = random.near(seconds * 1e6 / ops as f64 * f64::from(threads * depth), 0.05);
+    let p50_us = near(random, seconds * 1e6 / ops as f64 * f64::from(threads * depth), 0.05);
     Row {
         workload: shape.workload.clone(),
+        cell: shape.cell.clone(),
         lang: "rust".into(),
         method: method.into(),
         model: model.into(),
@@ -181,7 +183,7 @@ fn row(random: &mut Random, shape: &Shape, arm: &Arm, block: u32, baseline_s: f6
         punted: (model == "uring").then_some(if shape.workload == "write" { 1.0 } else { 0.004 }),
         cached_before: Some(if shape.cache == "warm" { 1.0 } else { 0.0 }),
         cached_after: Some(1.0),
-        steal: random.next() * 0.01,
+        steal: share(random) * 0.01,
         verified: true,
         discarded: if is_disturbed { "steal 4.1 % is over 2 %".into() } else { String::new() },
         ..Row::default()
@@ -201,8 +203,8 @@ fn summary(
     let row = row(random, shape, arm, 1, baseline_s);
     let mut around = |median: f64| Interval {
         median,
-        low: median * (1.0 - 0.01 - 0.03 * random.next()),
-        high: median * (1.0 + 0.01 + 0.03 * random.next()),
+        low: median * (1.0 - 0.01 - 0.03 * share(random)),
+        high: median * (1.0 + 0.01 + 0.03 * share(random)),
     };
     let is_baseline = method == "blocking";
     ArmSummary {
