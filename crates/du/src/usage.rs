@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_walk::{
     Descend, Emit, Enter, Entry, Errno, Error, Failure, Fields, FileType, Meta, Names, NextRoot, Node,
-    Operation, Options, Progress, RootSource, Summary, Visitor, run_unordered,
+    Operation, Options, Progress, RootSource, Summary, UnorderedVisitor, Visitor, run_unordered,
 };
 
 use crate::exclude::Exclude;
@@ -195,14 +195,6 @@ impl Visitor for UsageVisitor {
         names.retain(|name| !self.exclude.matches_below(&path, name.name.to_bytes(), &mut scratch));
     }
 
-    fn enter(&self, usage: &mut Usage, enter: Enter<'_>) -> Descend {
-        if self.is_elsewhere(enter.node, enter.meta) {
-            return Descend::No;
-        }
-        usage.add(enter.meta);
-        Descend::Yes
-    }
-
     fn entries<'a>(
         &self,
         usage: &mut Usage,
@@ -223,6 +215,16 @@ impl Visitor for UsageVisitor {
             }
         }
         emit.measure(usage.bytes - before);
+    }
+}
+
+impl UnorderedVisitor for UsageVisitor {
+    fn enter(&self, usage: &mut Usage, enter: Enter<'_>) -> Descend {
+        if self.is_elsewhere(enter.node, enter.meta) {
+            return Descend::No;
+        }
+        usage.add(enter.meta);
+        Descend::Yes
     }
 
     fn failed(&self, _usage: &mut Usage, failure: Failure<'_>) {

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use fathom_walk::{Emit, Entry, Errno, Fields, FileTime, FileType, Meta, Names, Node, Visitor};
+use fathom_walk::{
+    Emit, Entry, Errno, Fields, FileTime, FileType, Meta, Names, Node, OrderedVisitor, Visitor,
+};
 
 use crate::dedup::DedupRule;
 use crate::options::{Follow, HardLinks, Measure, Options};
@@ -255,7 +257,9 @@ impl Visitor for DuVisitor {
         emit.measure(pending.bytes);
         pending.flush_sum(emit);
     }
+}
 
+impl OrderedVisitor for DuVisitor {
     fn weight(item: &ScanItem) -> usize {
         match item {
             ScanItem::Sum(_) => 0,

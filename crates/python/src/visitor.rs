@@ -10,7 +10,8 @@ use arrow_schema::SchemaRef;
 use crossbeam_channel::Sender;
 use fathom_du::exclude::Exclude;
 use fathom_walk::{
-    Descend, Emit, Enter, Entry, Failure, FileType, Meta, Names, NextRoot, Node, RootSource, Visitor,
+    Descend, Emit, Enter, Entry, Failure, FileType, Meta, Names, NextRoot, Node, RootSource,
+    UnorderedVisitor, Visitor,
 };
 
 use crate::columns::{BatchBuilder, Column, RowSource};
@@ -160,16 +161,6 @@ impl Visitor for ListVisitor {
         });
     }
 
-    fn enter(&self, _local: &mut WorkerBatch, enter: Enter<'_>) -> Descend {
-        let node = enter.node;
-        let ListSelection { predicate, one_file_system, depth_max, .. } = &self.selection;
-        let is_elsewhere = *one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
-        let is_root = node.depth() == 0;
-        // Other directories are among the names of their parents, and were selected there.
-        let is_unwanted = is_root && (*depth_max == 0 || !predicate.reaches(node.name().to_bytes()));
-        if is_elsewhere || is_unwanted { Descend::No } else { Descend::Yes }
-    }
-
     fn entries<'a>(
         &self,
         local: &mut WorkerBatch,
@@ -206,6 +197,18 @@ impl Visitor for ListVisitor {
             self.send_if_full(local);
         }
         local.path = path;
+    }
+}
+
+impl UnorderedVisitor for ListVisitor {
+    fn enter(&self, _local: &mut WorkerBatch, enter: Enter<'_>) -> Descend {
+        let node = enter.node;
+        let ListSelection { predicate, one_file_system, depth_max, .. } = &self.selection;
+        let is_elsewhere = *one_file_system && node.root_dev().is_some_and(|dev| dev != enter.meta.dev);
+        let is_root = node.depth() == 0;
+        // Other directories are among the names of their parents, and were selected there.
+        let is_unwanted = is_root && (*depth_max == 0 || !predicate.reaches(node.name().to_bytes()));
+        if is_elsewhere || is_unwanted { Descend::No } else { Descend::Yes }
     }
 
     fn failed(&self, _local: &mut WorkerBatch, failure: Failure<'_>) {

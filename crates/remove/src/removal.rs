@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 
 use fathom_io::{Errno, Fields, FileType, Follow, Meta, Names, sys};
 use fathom_walk::gatherer::EntryPath;
-use fathom_walk::{Descend, Emit, Enter, Entry, Failure, Found, Node, Visitor};
+use fathom_walk::{Descend, Emit, Enter, Entry, Failure, Found, Node, UnorderedVisitor, Visitor};
 use rustix::fs::{AtFlags, unlinkat};
 
 use crate::failure::{RemovalCause, RemovalFailure, RemovalOperation, errno_of};
@@ -332,24 +332,6 @@ impl Visitor for Remover {
         });
     }
 
-    fn enter(&self, _batch: &mut Self::Local, Enter { node, meta, found }: Enter<'_>) -> Descend {
-        let Some(running) = self.running(node) else { return Descend::No };
-        if let Err(cause) = self.0.admit(&running, node, meta) {
-            self.0.entry_failed(&running, node, None, RemovalOperation::Remove, cause);
-            return Descend::No;
-        }
-        if found == Found::Readable {
-            let [is_kept, is_unknown] = [false, false].map(AtomicBool::new);
-            node.set_note(DirState { running, meta: *meta, is_kept, is_unknown });
-        } else if self.0.is_dry_run {
-            self.0.sums.add_possible(0, 1);
-        } else if self.0.remove_dir(&running, node, meta).is_ok() {
-            // An empty directory can be removed without permission to read it.
-            return Descend::No;
-        }
-        Descend::Yes
-    }
-
     fn entries<'a>(
         &self,
         batch: &mut Self::Local,
@@ -377,6 +359,26 @@ impl Visitor for Remover {
         }
         self.0.removed(batch);
         batch.clear();
+    }
+}
+
+impl UnorderedVisitor for Remover {
+    fn enter(&self, _batch: &mut Self::Local, Enter { node, meta, found }: Enter<'_>) -> Descend {
+        let Some(running) = self.running(node) else { return Descend::No };
+        if let Err(cause) = self.0.admit(&running, node, meta) {
+            self.0.entry_failed(&running, node, None, RemovalOperation::Remove, cause);
+            return Descend::No;
+        }
+        if found == Found::Readable {
+            let [is_kept, is_unknown] = [false, false].map(AtomicBool::new);
+            node.set_note(DirState { running, meta: *meta, is_kept, is_unknown });
+        } else if self.0.is_dry_run {
+            self.0.sums.add_possible(0, 1);
+        } else if self.0.remove_dir(&running, node, meta).is_ok() {
+            // An empty directory can be removed without permission to read it.
+            return Descend::No;
+        }
+        Descend::Yes
     }
 
     fn failed(&self, _batch: &mut Self::Local, Failure { node, name, operation, errno }: Failure<'_>) {

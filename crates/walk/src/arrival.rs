@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use fathom_io::MetadataModel;
 
+use crate::driven::Driven;
 use crate::failure::Failure;
 use crate::node::Node;
 use crate::pool::Pool;
 use crate::task::{DirState, Head, Job, Task, TaskOutput};
-use crate::visitor::{Descend, Enter, NextRoot, RootSource, Visitor};
+use crate::visitor::{Descend, Enter, NextRoot, RootSource};
 use crate::worker::{Scratch, Shared, Worker};
 
 /// Number of unfinished tasks from which on no further root is requested.
@@ -21,7 +22,7 @@ const ENOUGH: usize = 256;
 /// Time between two checks of the calling thread.
 const NAP: Duration = Duration::from_millis(2);
 
-impl<D: Visitor, M: MetadataModel> Worker<D, M> {
+impl<D: Driven, M: MetadataModel> Worker<D, M> {
     /// Calls the visitor with the result of `task`, and schedules the tasks in it.
     pub(crate) fn settle(
         &self,
@@ -78,7 +79,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
 
 /// Schedules roots until there are no more and everything below them has been visited. Returns
 /// false if the walk was stopped before.
-pub(crate) fn lead<D: Visitor>(
+pub(crate) fn lead<D: Driven>(
     shared: &Shared<D>,
     pool: &mut Pool<'_, D>,
     roots: &mut dyn RootSource,

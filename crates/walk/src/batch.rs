@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, filesystem, sys};
 
+use crate::driven::Driven;
 use crate::failure::{Failure, Operation};
 use crate::node::Node;
 use crate::task::{Batch, Job, NameRange, OutputItem, Resume, SharedNames, Task, TaskOutput};
@@ -59,7 +60,7 @@ struct Lot {
     batch: Batch,
 }
 
-impl<D: Visitor, M: MetadataModel> Worker<D, M> {
+impl<D: Driven, M: MetadataModel> Worker<D, M> {
     /// Reads a batch of a directory that is positioned at `resume`. Makes items of it, or tasks
     /// that will.
     pub(crate) async fn fill(
@@ -93,7 +94,8 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let filled = Filled { names: scratch.names.len(), error: more.err() };
         if self.shared.options.inspect_directories && resume.cookie == 0 {
             let (names, at) = (&scratch.names, dir.as_fd());
-            out.weight += self.shared.visitor.opened(Opened { node, names, all: more == Ok(false), at });
+            out.weight +=
+                self.shared.driven.visitor().opened(Opened { node, names, all: more == Ok(false), at });
         }
         let rest = (more == Ok(true)).then(|| Resume {
             cookie: scratch.names.cookie(),
@@ -109,7 +111,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let rest = BATCH_NAMES - resume.names;
         let loose = if resume.names > 0 { Batch::Loose } else { Batch::InOrder };
         let more = self.model.read(dir, names, rest.min(LOOSE_NAMES)).await;
-        if !self.shared.is_ordered && more == Ok(true) {
+        if !D::IS_ORDERED && more == Ok(true) {
             return (more, Batch::Loose);
         }
         if more != Ok(true) || loose == Batch::Loose || !self.is_sorted(dir) {
@@ -142,7 +144,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
             scratch.names.clear();
             let more = self.model.read_some(dir, &mut scratch.names, BATCH_NAMES - total).await;
             total += scratch.names.len();
-            if self.shared.is_ordered && total > SORT_NAMES && self.is_sorted(dir) {
+            if D::IS_ORDERED && total > SORT_NAMES && self.is_sorted(dir) {
                 break Piecemeal::Unordered;
             }
             let cookie = scratch.names.cookie();
@@ -189,7 +191,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let sorted = batch == Batch::Loose || (names.len() > SORT_NAMES && self.is_sorted(&dir));
         self.select(node, names);
         // For the order, or because neighbouring inodes share blocks.
-        if sorted && (self.shared.is_ordered || names.count_stat(0..names.len()) > 0) {
+        if sorted && (D::IS_ORDERED || names.count_stat(0..names.len()) > 0) {
             names.sort_by_inode();
         }
         let chunk = self.chunk_names(node);
@@ -272,7 +274,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
 
     /// Removes unwanted names from a batch before their metadata is taken.
     fn select(&self, node: &Arc<Node>, names: &mut Names) {
-        self.shared.visitor.select(node, names);
+        self.shared.driven.visitor().select(node, names);
         if !self.shared.options.stat_dirs {
             names.skip_stat(FileType::Directory);
         }
@@ -338,15 +340,15 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         self.tally(node).entries.add(range.len() as u64);
         let links = self.shared.options.follow_links;
         if out.slots.is_empty() {
-            let items = usize::from(self.shared.is_ordered);
+            let items = usize::from(D::IS_ORDERED);
             out.slots.reserve_exact(names.count_of(range.clone(), FileType::Directory) + items);
         }
         let slots = &mut out.slots;
         let mut emit = Emit { dir: node, follow: links, slots, measured: 0, failures: 0, batch };
         let entries = entries(at, names, range, metas);
-        self.call(|visitor, local| visitor.entries(local, node, entries, &mut emit));
+        self.call(|driven, local| driven.visitor().entries(local, node, entries, &mut emit));
         self.tally(node).measured.add(emit.measured);
-        if emit.failures > 0 && !self.shared.is_ordered {
+        if emit.failures > 0 && !D::IS_ORDERED {
             self.report_failed_entries(node, out);
         }
     }

@@ -1,6 +1,6 @@
 //! Failures of a walk: the operation that failed, its path, and the error. Each failure is one
 //! call: of [`Consumer::failed`](crate::Consumer::failed) in an ordered walk, of
-//! [`Visitor::failed`](crate::Visitor::failed) in an unordered one.
+//! [`UnorderedVisitor::failed`](crate::UnorderedVisitor::failed) in an unordered one.
 
 use std::ffi::CStr;
 use std::fmt;

@@ -3,13 +3,13 @@
 //!
 //! Workers take *tasks*, which open and list one directory or read the metadata of one chunk of a
 //! wide one, from a queue in traversal order. A [`Visitor`] processes the entries of each task on
-//! the worker. There are two drivers:
+//! the worker. There are two drivers, each with a trait for the calls that it alone makes:
 //!
 //! - Ordered ([`run`]): the calling thread restores the traversal order and passes the results to a
 //!   [`Consumer`]. Its calls do not depend on the model, the number of workers or the timing.
 //! - Unordered ([`run_unordered`]): the workers call the visitor as soon as a task completes.
 //!
-//! Each failure is one call, of [`Consumer::failed`] or of [`Visitor::failed`].
+//! Each failure is one call, of [`Consumer::failed`] or of [`UnorderedVisitor::failed`].
 //!
 //! ```text
 //!   roots ──> schedule.rs: queue, back-pressure        order.rs ──> Consumer
@@ -30,6 +30,7 @@ mod batch;
 mod control;
 mod device_queue;
 mod dir_path;
+mod driven;
 mod error;
 mod failure;
 mod fds;
@@ -71,7 +72,10 @@ pub use options::Options;
 pub use run::{run, run_unordered, run_unordered_with, run_with};
 pub use summary::{Calls, Progress, Summary};
 pub use task::Found;
-pub use visitor::{Consumer, Descend, Emit, Enter, Entry, NextRoot, Opened, Reached, RootSource, Visitor};
+pub use visitor::{
+    Consumer, Descend, Emit, Enter, Entry, NextRoot, Opened, OrderedVisitor, Reached, RootSource,
+    UnorderedVisitor, Visitor,
+};
 
 /// Returns the metadata of `path`, following symbolic links.
 ///

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fathom_io::{Dir, Errno, Fields, FileType, Follow, Meta, MetadataModel, Names, sys};
 
 use crate::batch::Filled;
+use crate::driven::Driven;
 use crate::failure::Operation;
 use crate::node::Node;
 use crate::task::{DirState, Found, Head, Resume, Task, TaskOutput};
@@ -17,7 +18,7 @@ use crate::worker::{Scratch, Worker};
 /// Time between two attempts to open a directory while the process has no free descriptor.
 const ROOM_WAIT: Duration = Duration::from_millis(2);
 
-impl<D: Visitor, M: MetadataModel> Worker<D, M> {
+impl<D: Driven, M: MetadataModel> Worker<D, M> {
     async fn stat_one(&self, at: BorrowedFd<'_>, node: &Node) -> Result<Meta, Errno> {
         let (mut names, mut metas) = (Names::new(), Vec::with_capacity(1));
         names.push(node.name(), 0, FileType::Unknown)?;
@@ -57,27 +58,22 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
             device.guess(start.elapsed().as_nanos());
         }
         let mut out = TaskOutput::new(None);
-        let is_loop = if self.shared.is_ordered { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
-        if !self.shared.is_ordered && (is_loop || !self.enter(node, &meta)) {
+        let is_loop = if D::IS_ORDERED { node.is_loop(&meta) } else { self.is_loop(node, &meta) };
+        if !D::IS_ORDERED && (is_loop || !self.enter(node, &meta)) {
             self.model.close(dir).await;
             out.head = is_loop.then_some(Head::Dir { meta, state: DirState::Loop });
             return out;
         }
         let state = if is_loop {
             DirState::Loop
-        } else if self.shared.is_ordered
-            && !again
-            && (!self.shared.visitor.reads_ahead() || self.is_listed(&meta))
-        {
+        } else if D::IS_ORDERED && !again && (!self.shared.driven.reads_ahead() || self.is_listed(&meta)) {
             DirState::PutOff
         } else if self.recall(node, &meta, &mut scratch.names) {
             self.recalled(node, dir, scratch, &mut out).await;
             DirState::Listed
         } else {
             match self.fill(node, dir, Resume::default(), scratch, &mut out).await {
-                Filled { names: 0, error: Some(errno) } if self.shared.is_ordered => {
-                    DirState::Unreadable(errno)
-                }
+                Filled { names: 0, error: Some(errno) } if D::IS_ORDERED => DirState::Unreadable(errno),
                 filled => {
                     out.error = filled.error.map(|errno| (Operation::Read, errno));
                     DirState::Listed
@@ -91,7 +87,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     /// Returns whether `names` has been filled with the known contents of the directory.
     fn recall(&self, node: &Arc<Node>, meta: &Meta, names: &mut Names) -> bool {
         names.clear();
-        self.shared.visitor.recall(node, meta, names)
+        self.shared.driven.visitor().recall(node, meta, names)
     }
 
     /// Returns whether this open directory is to be read, in an unordered walk.
@@ -124,7 +120,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         let refused = match self.open_at(base.as_fd(), node).await {
             Ok(dir) => match self.stat_dir(node, &dir).await {
                 Ok(meta) => {
-                    self.shared.visitor.reached(Reached { node, at: dir.as_fd(), name: c"" });
+                    self.shared.driven.reached(Reached { node, at: dir.as_fd(), name: c"" });
                     return Ok((dir, meta));
                 }
                 Err(errno) => errno,
@@ -133,7 +129,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         };
         match self.stat_one(base.as_fd(), node).await {
             Ok(meta) if meta.file_type() == FileType::Directory || node.parent().is_some() => {
-                self.shared.visitor.reached(Reached { node, at: base.as_fd(), name: node.name() });
+                self.shared.driven.reached(Reached { node, at: base.as_fd(), name: node.name() });
                 Err(Head::Dir { meta, state: DirState::Unreadable(refused) })
             }
             Err(errno) if node.parent().is_some() => Err(Head::Inaccessible(errno)),

@@ -236,7 +236,7 @@ impl Node {
         self.finding.get()?.downcast_ref()
     }
 
-    /// Attaches a finding of [`Visitor::reached`](crate::Visitor::reached). The first finding
+    /// Attaches a finding of [`OrderedVisitor::reached`](crate::OrderedVisitor::reached). The first
     /// stays.
     pub fn set_finding(&self, finding: impl Any + Send + Sync) {
         let _ = self.finding.set(Box::new(finding));

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use fathom_io::{Errno, Follow, Meta};
 
+use crate::driven::Driven;
 use crate::failure::{Failure, Operation};
 use crate::node::Node;
 use crate::pool::Pool;
 use crate::schedule::Schedule;
 use crate::task::{DirState, Head, Job, OutputItem, Task, TaskOutput};
-use crate::visitor::{Consumer, Descend, Enter, NextRoot, Visitor};
+use crate::visitor::{Consumer, Descend, Enter, NextRoot};
 use crate::worker::Shared;
 
 /// The number of roots read ahead of the current one.
@@ -64,7 +65,7 @@ enum Role {
 }
 
 /// The consumer's end of an ordered walk.
-pub(crate) struct Order<'a, 'p, D: Visitor, C> {
+pub(crate) struct Order<'a, 'p, D: Driven, C> {
     schedule: &'a Schedule<D::Item>,
     follow_roots: Follow,
     pool: &'a mut Pool<'p, D>,
@@ -80,7 +81,7 @@ pub(crate) struct Order<'a, 'p, D: Visitor, C> {
     fresh: bool,
 }
 
-impl<'a, 'p, D: Visitor, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
+impl<'a, 'p, D: Driven, C: Consumer<D::Item>> Order<'a, 'p, D, C> {
     pub(crate) fn new(shared: &'a Shared<D>, pool: &'a mut Pool<'p, D>, consumer: &'a mut C) -> Self {
         let (stack, roots) = (Vec::new(), VecDeque::new());
         let (schedule, follow_roots) = (&shared.schedule, shared.options.follow_roots);

@@ -10,12 +10,12 @@ use fathom_io::{Unavailable, sys, sys::Usage};
 
 use crate::control::{Controller, Sample};
 use crate::device_queue::DeviceQueue;
+use crate::driven::Driven;
 use crate::error::{Error, Op};
 use crate::hints::ConcurrencyHints;
 use crate::node::Node;
 use crate::schedule::Schedule;
 use crate::summary::{Progress, Summary};
-use crate::visitor::Visitor;
 use crate::worker::Shared;
 
 /// The time between two samples of the controllers, at first and after [`LATER`], when few
@@ -86,7 +86,7 @@ impl Controllers {
 }
 
 /// The workers, as the calling thread looks after them between its other work.
-pub(crate) struct Pool<'a, D: Visitor> {
+pub(crate) struct Pool<'a, D: Driven> {
     shared: &'a Shared<D>,
     workers_max: usize,
     adaptive: bool,
@@ -113,7 +113,7 @@ pub(crate) struct Pool<'a, D: Visitor> {
 }
 
 /// The parts of a pool.
-pub(crate) struct Setup<'a, D: Visitor> {
+pub(crate) struct Setup<'a, D: Driven> {
     pub(crate) shared: &'a Shared<D>,
     pub(crate) workers_max: usize,
     /// The number of workers adapts to the storage.
@@ -126,7 +126,7 @@ pub(crate) struct Setup<'a, D: Visitor> {
     pub(crate) watch: &'a mut dyn FnMut(Progress),
 }
 
-impl<'a, D: Visitor> Pool<'a, D> {
+impl<'a, D: Driven> Pool<'a, D> {
     pub(crate) fn new(setup: Setup<'a, D>) -> Self {
         let Setup { shared, workers_max, adaptive, spawn, run_inline, direct, refusal, watch } = setup;
         let start = shared.options.clock.now();
@@ -301,7 +301,7 @@ impl<'a, D: Visitor> Pool<'a, D> {
     }
 }
 
-impl<D: Visitor> Pool<'_, D> {
+impl<D: Driven> Pool<'_, D> {
     /// Called when the first root has been put into the queue.
     pub(crate) fn begin(&mut self, root: &Node) {
         // The output of a small cached directory is complete before a thread would have started.

@@ -1,12 +1,12 @@
 //! Starts a walk with its model and its driver, ordered or unordered.
 
-use std::convert::Infallible;
 use std::sync::{Arc, mpsc};
 
 use fathom_io::blocking::Blocking;
 use fathom_io::{MetadataModel, Model, Unavailable, availability, sys};
 
 use crate::arrival::lead;
+use crate::driven::{Driven, Ordered, Unordered};
 use crate::error::Error;
 use crate::fds::Budget;
 use crate::options::Options;
@@ -15,8 +15,8 @@ use crate::pool::{Pool, Setup};
 use crate::schedule::Schedule;
 use crate::summary::{Progress, Summary};
 use crate::threads::Threads;
-use crate::visitor::{Consumer, RootSource, Visitor};
-use crate::worker::{DrivenVisitor, Shared};
+use crate::visitor::{Consumer, OrderedVisitor, RootSource, UnorderedVisitor};
+use crate::worker::Shared;
 
 /// Walks the roots of `consumer` in traversal order, on the calling thread and on workers.
 ///
@@ -31,7 +31,7 @@ use crate::worker::{DrivenVisitor, Shared};
 /// use std::sync::Arc;
 /// use fathom_walk::{
 ///     Consumer, Descend, Emit, Enter, Entry, Failure, Fields, FileType, Meta, NextRoot, Node,
-///     Options, RootSource, Visitor, run,
+///     Options, OrderedVisitor, RootSource, Visitor, run,
 /// };
 ///
 /// /// On the workers: emits the length of each entry that is not a directory, in bytes.
@@ -58,6 +58,8 @@ use crate::worker::{DrivenVisitor, Shared};
 ///         }
 ///     }
 /// }
+///
+/// impl OrderedVisitor for Lengths {}
 ///
 /// /// On this thread: one line for each directory, and the sum.
 /// #[derive(Default)]
@@ -98,29 +100,33 @@ use crate::worker::{DrivenVisitor, Shared};
 /// assert!(listing.lines[2].starts_with("cannot access: No such file or directory"));
 /// # Ok::<(), fathom_walk::Error>(())
 /// ```
-pub fn run<V: Visitor, C: Consumer<V::Item>>(
+pub fn run<V: OrderedVisitor, C: Consumer<V::Item>>(
     options: Options,
     visitor: V,
     consumer: &mut C,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    let lead = |shared: &Shared<V>, pool: &mut Pool<'_, V>| Order::new(shared, pool, consumer).run();
-    choose(options, DrivenVisitor { visitor, is_ordered: true }, watch, lead)
+    let lead = |shared: &Shared<Ordered<V>>, pool: &mut Pool<'_, Ordered<V>>| {
+        Order::new(shared, pool, consumer).run()
+    };
+    choose(options, Ordered(visitor), watch, lead)
 }
 
 /// Like [`run`], with the models that `make` returns, one for each worker, on the worker's thread.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
+pub fn run_with<V: OrderedVisitor, C: Consumer<V::Item>, M: MetadataModel>(
     options: Options,
     visitor: V,
     consumer: &mut C,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    let lead = |shared: &Shared<V>, pool: &mut Pool<'_, V>| Order::new(shared, pool, consumer).run();
-    walk(options, DrivenVisitor { visitor, is_ordered: true }, watch, make, lead)
+    let lead = |shared: &Shared<Ordered<V>>, pool: &mut Pool<'_, Ordered<V>>| {
+        Order::new(shared, pool, consumer).run()
+    };
+    walk(options, Ordered(visitor), watch, make, lead)
 }
 
 /// Walks `roots` in no order: the workers call `visitor` when something happens.
@@ -135,7 +141,8 @@ pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use fathom_walk::{
-///     Emit, Entry, Failure, FileType, NextRoot, Node, Options, RootSource, Visitor, run_unordered,
+///     Emit, Entry, Failure, FileType, NextRoot, Node, Options, RootSource, UnorderedVisitor,
+///     Visitor, run_unordered,
 /// };
 ///
 /// /// Counts regular files and failures, on all workers at once.
@@ -161,7 +168,9 @@ pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
 ///             }
 ///         }
 ///     }
+/// }
 ///
+/// impl UnorderedVisitor for Count {
 ///     fn failed(&self, (): &mut (), _failure: Failure<'_>) {
 ///         self.0[1].fetch_add(1, Ordering::Relaxed);
 ///     }
@@ -181,14 +190,13 @@ pub fn run_with<V: Visitor, C: Consumer<V::Item>, M: MetadataModel>(
 /// assert_eq!(count.0[1].load(Ordering::Relaxed), summary.progress.failures);
 /// # Ok::<(), fathom_walk::Error>(())
 /// ```
-pub fn run_unordered<V: Visitor<Item = Infallible>>(
+pub fn run_unordered<V: UnorderedVisitor>(
     options: Options,
     visitor: V,
     roots: &mut dyn RootSource,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
-    let visitor = DrivenVisitor { visitor, is_ordered: false };
-    choose(options, visitor, watch, |shared, pool| lead(shared, pool, roots))
+    choose(options, Unordered(visitor), watch, |shared, pool| lead(shared, pool, roots))
 }
 
 /// Like [`run_unordered`], with the models that `make` returns, one for each worker, on the
@@ -196,23 +204,22 @@ pub fn run_unordered<V: Visitor<Item = Infallible>>(
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_unordered_with<V: Visitor<Item = Infallible>, M: MetadataModel>(
+pub fn run_unordered_with<V: UnorderedVisitor, M: MetadataModel>(
     options: Options,
     visitor: V,
     roots: &mut dyn RootSource,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Result<Summary, Error> {
-    let visitor = DrivenVisitor { visitor, is_ordered: false };
-    walk(options, visitor, watch, make, |shared, pool| lead(shared, pool, roots))
+    walk(options, Unordered(visitor), watch, make, |shared, pool| lead(shared, pool, roots))
 }
 
 /// Walks with the model that the options name.
-fn choose<V: Visitor>(
+fn choose<D: Driven>(
     options: Options,
-    visitor: DrivenVisitor<V>,
+    visitor: D,
     watch: &mut dyn FnMut(Progress),
-    lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,
+    lead: impl FnOnce(&Shared<D>, &mut Pool<'_, D>) -> bool,
 ) -> Result<Summary, Error> {
     match options.model {
         Model::Sync | Model::Threads(_) | Model::Auto => walk(options, visitor, watch, || Ok(Blocking), lead),
@@ -249,12 +256,12 @@ fn choose<V: Visitor>(
 
 /// Starts workers and runs `lead` on the calling thread, which returns whether the walk came to its
 /// end.
-fn walk<V: Visitor, M: MetadataModel>(
+fn walk<D: Driven, M: MetadataModel>(
     options: Options,
-    visitor: DrivenVisitor<V>,
+    visitor: D,
     watch: &mut dyn FnMut(Progress),
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
-    lead: impl FnOnce(&Shared<V>, &mut Pool<'_, V>) -> bool,
+    lead: impl FnOnce(&Shared<D>, &mut Pool<'_, D>) -> bool,
 ) -> Result<Summary, Error> {
     let counts = options.worker_counts(sys::cpus_allowed());
     let budget =

@@ -8,7 +8,7 @@ use std::thread;
 
 use fathom_io::{MetadataModel, Unavailable, threads};
 
-use crate::visitor::Visitor;
+use crate::driven::Driven;
 use crate::worker::{Shared, ThreadOwner, Worker};
 
 /// The stack of a worker, which has no recursion and keeps its buffers on the heap.
@@ -18,7 +18,7 @@ const WORKER_BYTES: usize = 1 << 20;
 
 /// Starts workers on threads of their own. The threads are never joined: a thread in a slow call
 /// must not delay the caller that stops the walk. It ends by itself when the call returns.
-pub(crate) struct Threads<D: Visitor, M, F> {
+pub(crate) struct Threads<D: Driven, M, F> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) make: Arc<F>,
     /// The number of tasks that a worker may execute at once.
@@ -30,7 +30,7 @@ pub(crate) struct Threads<D: Visitor, M, F> {
     inline: RefCell<Option<Worker<D, M>>>,
 }
 
-impl<D: Visitor, M: MetadataModel, F> Threads<D, M, F> {
+impl<D: Driven, M: MetadataModel, F> Threads<D, M, F> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         make: F,
@@ -43,9 +43,9 @@ impl<D: Visitor, M: MetadataModel, F> Threads<D, M, F> {
 }
 
 /// Stops the walk if its worker panics. Only code of the caller (the visitor) is expected to panic.
-struct Alarm<D: Visitor>(Arc<Shared<D>>);
+struct Alarm<D: Driven>(Arc<Shared<D>>);
 
-impl<D: Visitor> Drop for Alarm<D> {
+impl<D: Driven> Drop for Alarm<D> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.schedule.panic();
@@ -53,7 +53,7 @@ impl<D: Visitor> Drop for Alarm<D> {
     }
 }
 
-impl<D: Visitor, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static>
+impl<D: Driven, M: MetadataModel, F: Fn() -> Result<M, Unavailable> + Send + Sync + 'static>
     Threads<D, M, F>
 {
     /// Starts one more worker.

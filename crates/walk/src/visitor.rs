@@ -2,6 +2,7 @@
 //! [`Consumer`] receives the results of an ordered walk on the calling thread, and a [`RootSource`]
 //! supplies the roots.
 
+use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,13 +14,8 @@ use crate::failure::Failure;
 use crate::node::Node;
 use crate::task::{Batch, Found, Job, OutputItem, Task};
 
-/// Processes directories and entries on the workers, several at once.
-///
-/// In an ordered walk ([`run`](crate::run)), the items that [`Visitor::entries`] emits, and all
-/// that happens to directories, reach the [`Consumer`] in traversal order. In an unordered walk
-/// ([`run_unordered`](crate::run_unordered)), the workers call the visitor for what happens to
-/// directories when it happens: [`Visitor::enter`] before the entries of a directory,
-/// [`Visitor::leave`] after the last of them, [`Visitor::done`] after everything below it.
+/// Processes directories and entries on the workers, several at once. It is an [`OrderedVisitor`]
+/// or an [`UnorderedVisitor`] as well.
 ///
 /// A call that waits, for a full channel or a slow pipe, blocks its worker and, in time, all of
 /// them: no queue grows meanwhile.
@@ -27,7 +23,7 @@ use crate::task::{Batch, Found, Job, OutputItem, Task};
 /// Examples are at [`run`](crate::run) and [`run_unordered`](crate::run_unordered).
 pub trait Visitor: Send + Sync + 'static {
     /// The results for the consumer of an ordered walk. An unordered walk has no consumer: its
-    /// visitors use [`Infallible`](std::convert::Infallible).
+    /// visitors use [`Infallible`].
     type Item: Send + 'static;
 
     /// The state of one worker, for instance a buffer. Each worker starts with the default.
@@ -40,22 +36,11 @@ pub trait Visitor: Send + Sync + 'static {
         0
     }
 
-    /// Inspects a directory that has been reached, before it is read. The consumer that
-    /// [enters](Consumer::enter) it gets the result by [`Node::set_finding`].
-    fn reached(&self, _dir: Reached<'_>) {}
-
     /// Returns whether the contents of an open directory are known, so that it need not be read. If
     /// so, `names` has been filled with the entries for [`Visitor::entries`], which come all at
     /// once and without metadata.
     fn recall(&self, _dir: &Arc<Node>, _meta: &Meta, _names: &mut Names) -> bool {
         false
-    }
-
-    /// Returns whether directories are read before the consumer [enters](Consumer::enter) them, in
-    /// an ordered walk. If not, a directory that is reached is opened only, and read once it has
-    /// been entered: little is read in vain where most are not. Called for each directory.
-    fn reads_ahead(&self) -> bool {
-        true
     }
 
     /// Drops names that are not needed, before their metadata is read.
@@ -71,35 +56,56 @@ pub trait Visitor: Send + Sync + 'static {
         entries: impl Iterator<Item = Entry<'a>>,
         emit: &mut Emit<'_, Self::Item>,
     );
+}
+
+/// The visitor of an ordered walk ([`run`](crate::run)). The items that [`Visitor::entries`] emits,
+/// and all that happens to directories, reach the [`Consumer`] in traversal order.
+pub trait OrderedVisitor: Visitor {
+    /// Inspects a directory that has been reached, before it is read. The consumer that
+    /// [enters](Consumer::enter) it gets the result by [`Node::set_finding`].
+    fn reached(&self, _dir: Reached<'_>) {}
+
+    /// Returns whether directories are read before the consumer [enters](Consumer::enter) them. If
+    /// not, a directory that is reached is opened only, and read once it has been entered: little
+    /// is read in vain where most are not. Called for each directory.
+    fn reads_ahead(&self) -> bool {
+        true
+    }
 
     /// Returns roughly how many bytes of memory an item takes. The walk bounds the sum for the
     /// items that wait for the consumer.
     fn weight(_item: &Self::Item) -> usize {
         0
     }
+}
 
-    /// Unordered walk: returns whether a directory that was reached is wanted, before it is read. A
+/// The visitor of an unordered walk ([`run_unordered`](crate::run_unordered)). The workers call it
+/// for what happens to directories when it happens: [`enter`](Self::enter) before the entries of a
+/// directory, [`leave`](Self::leave) after the last of them, [`done`](Self::done) after everything
+/// below it.
+pub trait UnorderedVisitor: Visitor<Item = Infallible> {
+    /// Returns whether a directory that was reached is wanted, before it is read. A
     /// [`Found::Readable`] one may still fail to be read. Any other is not read; if it is wanted,
-    /// that is a [failure](Visitor::failed).
+    /// that is a [failure](Self::failed).
     fn enter(&self, _local: &mut Self::Local, _enter: Enter<'_>) -> Descend {
         Descend::Yes
     }
 
-    /// Unordered walk: receives a failure. Every failure comes here, once, and is counted in
+    /// Receives a failure. Every failure comes here, once, and is counted in
     /// [`Progress::failures`](crate::Progress::failures).
     fn failed(&self, _local: &mut Self::Local, _failure: Failure<'_>) {}
 
-    /// Unordered walk: all entries of a directory that was to be read have been processed.
+    /// All entries of a directory that was to be read have been processed.
     fn leave(&self, _local: &mut Self::Local, _node: &Arc<Node>) {}
 
-    /// Unordered walk: no further call concerns this root or directory, or anything below it.
+    /// No further call concerns this root or directory, or anything below it.
     fn done(&self, _local: &mut Self::Local, _node: &Arc<Node>) {}
 
-    /// Unordered walk: receives a root that is not a directory.
+    /// Receives a root that is not a directory.
     fn root_file(&self, _local: &mut Self::Local, _root: &Arc<Node>, _meta: &Meta) {}
 
-    /// Unordered walk: the worker has no task, or the walk ends. Data that this worker has buffered
-    /// should be written.
+    /// The worker has no task, or the walk ends. Data that this worker has buffered should be
+    /// written.
     fn flush(&self, _local: &mut Self::Local) {}
 }
 
@@ -281,8 +287,8 @@ impl<T> Emit<'_, T> {
     }
 
     /// Reports that the metadata of an entry could not be read: to [`Consumer::failed`] at the
-    /// place of the entry in the order, or in an unordered walk to [`Visitor::failed`], after this
-    /// batch.
+    /// place of the entry in the order, or in an unordered walk to
+    /// [`UnorderedVisitor::failed`], after this batch.
     pub fn failed(&mut self, entry: &Entry<'_>, errno: Errno) {
         self.failures += 1;
         self.put(entry, OutputItem::Failed(entry.name.name.to_owned(), errno));

@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::device_queue::DeviceQueue;
+use crate::driven::Driven;
 use crate::failure::{Failure, Operation};
 use crate::fds::Fds;
 use crate::node::Node;
@@ -20,14 +21,10 @@ use crate::schedule::Schedule;
 use crate::summary::Calls;
 use crate::tally::Tally;
 use crate::task::{Job, NOWHERE, NameRange, OutputItem, Task, TaskOutput};
-use crate::visitor::Visitor;
 
 /// The state that all workers of a walk share.
-pub(crate) struct Shared<D: Visitor> {
-    pub(crate) visitor: D,
-    /// Whether the results of tasks wait for a consumer on the calling thread, which restores their
-    /// order; otherwise the workers call the visitor.
-    pub(crate) is_ordered: bool,
+pub(crate) struct Shared<D: Driven> {
+    pub(crate) driven: D,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule<D::Item>,
     pub(crate) fds: Arc<Fds>,
@@ -35,22 +32,10 @@ pub(crate) struct Shared<D: Visitor> {
     pub(crate) listed: Option<Mutex<HashSet<(u64, u64)>>>,
 }
 
-/// A visitor, and which of the two drivers runs it.
-pub(crate) struct DrivenVisitor<D> {
-    pub(crate) visitor: D,
-    pub(crate) is_ordered: bool,
-}
-
-impl<D: Visitor> Shared<D> {
-    pub(crate) fn new(
-        visitor: DrivenVisitor<D>,
-        options: Options,
-        schedule: Schedule<D::Item>,
-        fds_kept: usize,
-    ) -> Self {
+impl<D: Driven> Shared<D> {
+    pub(crate) fn new(driven: D, options: Options, schedule: Schedule<D::Item>, fds_kept: usize) -> Self {
         let listed = options.dedup_directories.then(Mutex::default);
-        let DrivenVisitor { visitor, is_ordered } = visitor;
-        Self { visitor, is_ordered, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
+        Self { driven, options, schedule, fds: Arc::new(Fds::new(fds_kept)), listed }
     }
 
     /// Returns the device queue of a directory.
@@ -93,7 +78,7 @@ pub(crate) enum ThreadOwner {
 }
 
 /// One worker: its number and its model.
-pub(crate) struct Worker<D: Visitor, M> {
+pub(crate) struct Worker<D: Driven, M> {
     pub(crate) shared: Arc<Shared<D>>,
     pub(crate) number: usize,
     pub(crate) model: M,
@@ -106,7 +91,7 @@ pub(crate) struct Worker<D: Visitor, M> {
     holding: Cell<bool>,
 }
 
-impl<D: Visitor, M: MetadataModel> Worker<D, M> {
+impl<D: Driven, M: MetadataModel> Worker<D, M> {
     pub(crate) fn new(
         shared: Arc<Shared<D>>,
         number: usize,
@@ -167,7 +152,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
 
     /// Calls the visitor with this worker's own state.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&D, &mut D::Local) -> R) -> R {
-        call(&self.shared.visitor, &mut self.local.borrow_mut())
+        call(&self.shared.driven, &mut self.local.borrow_mut())
     }
 
     /// Counts and reports a failure, in an unordered walk.
@@ -193,11 +178,11 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
             return self.shared.schedule.put_back(task);
         } else {
             scratch.origin = (task.device, task.place());
-            if !self.shared.is_ordered && !self.holding.replace(true) {
+            if !D::IS_ORDERED && !self.holding.replace(true) {
                 self.shared.schedule.mark_busy();
             }
             let mut out = self.perform(&task.job, &mut scratch).await;
-            if self.shared.is_ordered {
+            if D::IS_ORDERED {
                 out.weight += size_of::<TaskOutput<D::Item>>() + weight_of::<D>(&out.slots);
                 self.publish(&task, out, &mut scratch);
             } else {
@@ -251,7 +236,7 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
         D::Item: 'p,
     {
         children.extend(tasks.cloned());
-        if !self.shared.is_ordered {
+        if !D::IS_ORDERED {
             children.iter().for_each(|task| task.job.expect());
         }
         self.shared.schedule.announce(children);
@@ -285,9 +270,9 @@ impl<D: Visitor, M: MetadataModel> Worker<D, M> {
     }
 }
 
-fn weight_of<D: Visitor>(slots: &[OutputItem<D::Item>]) -> usize {
+fn weight_of<D: Driven>(slots: &[OutputItem<D::Item>]) -> usize {
     let task = size_of::<Task<D::Item>>() + size_of::<Node>() + 32;
-    fn weight<D: Visitor>(slot: &OutputItem<D::Item>, task: usize) -> usize {
+    fn weight<D: Driven>(slot: &OutputItem<D::Item>, task: usize) -> usize {
         match slot {
             OutputItem::Item(item) => D::weight(item),
             OutputItem::Failed(name, _) => name.count_bytes(),

@@ -11,7 +11,7 @@ use fathom_io::sys::usage;
 use fathom_io::{Errno, Model};
 use fathom_walk::{
     Emit, Entry, Fields, FileType, Follow, Meta, Names, NextRoot, Node, Options, RootSource, Summary,
-    Visitor, gatherer,
+    UnorderedVisitor, Visitor, gatherer,
 };
 
 use super::spec::{SampleError, SampleSpec};
@@ -74,7 +74,9 @@ impl Visitor for TreeCounter {
             }
         }
     }
+}
 
+impl UnorderedVisitor for TreeCounter {
     fn failed(&self, _: &mut LocalTotals, failure: fathom_walk::Failure<'_>) {
         let is_root = failure.node.parent().is_none() && failure.name.is_none();
         if is_root || !self.skips {

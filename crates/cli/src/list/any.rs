@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use fathom_walk::{
-    Descend, Emit, Enter, Entry, Failure, Meta, Names, NextRoot, Node, Opened, RootSource, Visitor,
+    Descend, Emit, Enter, Entry, Failure, Meta, Names, NextRoot, Node, Opened, RootSource, UnorderedVisitor,
+    Visitor,
 };
 
 use super::operands::RootList;
@@ -15,12 +16,12 @@ use super::vcs;
 use crate::shared::output::FULL_BYTES;
 
 /// The visitor on the walk's workers.
-pub(crate) struct UnorderedVisitor {
+pub(crate) struct AnyOrderVisitor {
     pub(crate) plan: Arc<Plan>,
     pub(crate) report: Arc<ListReport>,
 }
 
-impl Visitor for UnorderedVisitor {
+impl Visitor for AnyOrderVisitor {
     type Item = Infallible;
     type Local = LineBuffer;
 
@@ -32,13 +33,6 @@ impl Visitor for UnorderedVisitor {
 
     fn select(&self, dir: &Arc<Node>, names: &mut Names) {
         self.plan.select(dir, names);
-    }
-
-    fn enter(&self, lines: &mut LineBuffer, enter: Enter<'_>) -> Descend {
-        self.plan.enter(&enter, lines).unwrap_or_else(|problem| {
-            self.report.problem(&problem);
-            Descend::No
-        })
     }
 
     fn entries<'a>(
@@ -62,6 +56,15 @@ impl Visitor for UnorderedVisitor {
                 self.flush(lines);
             }
         }
+    }
+}
+
+impl UnorderedVisitor for AnyOrderVisitor {
+    fn enter(&self, lines: &mut LineBuffer, enter: Enter<'_>) -> Descend {
+        self.plan.enter(&enter, lines).unwrap_or_else(|problem| {
+            self.report.problem(&problem);
+            Descend::No
+        })
     }
 
     fn failed(&self, lines: &mut LineBuffer, failure: Failure<'_>) {

@@ -112,11 +112,11 @@ fn list(
 ) -> Result<Summary, Error> {
     let (plan, operands) = (Arc::new(args.plan), args.operands);
     if !args.in_order {
-        let visitor = any::UnorderedVisitor { plan, report: report.clone() };
+        let visitor = any::AnyOrderVisitor { plan, report: report.clone() };
         return run_unordered(options, visitor, &mut any::RootSupplier { operands, report }, watch);
     }
     let mut consumer = path::OrderedConsumer { plan: &plan, operands, report, lines: LineBuffer::default() };
-    let ended = walk(options, path::OrderedVisitor(plan.clone()), &mut consumer, watch);
+    let ended = walk(options, path::PathOrderVisitor(plan.clone()), &mut consumer, watch);
     consumer.flush();
     ended
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use fathom_walk::{
-    Consumer, Descend, Emit, Enter, Entry, Failure, Meta, Names, NextRoot, Node, Opened, RootSource, Visitor,
+    Consumer, Descend, Emit, Enter, Entry, Failure, Meta, Names, NextRoot, Node, Opened, OrderedVisitor,
+    RootSource, Visitor,
 };
 
 use super::operands::RootList;
@@ -18,7 +19,7 @@ use crate::shared::output::FULL_BYTES;
 pub(crate) struct FormattedLines(Bytes, u64);
 
 /// The visitor on the walk's workers.
-pub(crate) struct OrderedVisitor(pub(crate) Arc<Plan>);
+pub(crate) struct PathOrderVisitor(pub(crate) Arc<Plan>);
 
 /// The size of one allocation for lines.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -47,7 +48,7 @@ impl WorkerBuffer {
     }
 }
 
-impl Visitor for OrderedVisitor {
+impl Visitor for PathOrderVisitor {
     type Item = FormattedLines;
     type Local = WorkerBuffer;
 
@@ -86,7 +87,9 @@ impl Visitor for OrderedVisitor {
         }
         buffer.emit_lines(emit);
     }
+}
 
+impl OrderedVisitor for PathOrderVisitor {
     fn weight(FormattedLines(lines, _): &FormattedLines) -> usize {
         lines.len()
     }

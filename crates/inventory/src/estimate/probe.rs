@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_walk::{
-    Descend, Emit, Enter, Entry, Errno, Failure, FileType, Meta, Names, Node, Operation, Random, Visitor,
+    Descend, Emit, Enter, Entry, Errno, Failure, FileType, Meta, Names, Node, Operation, Random,
+    UnorderedVisitor, Visitor,
 };
 
 use super::Survey;
@@ -144,19 +145,6 @@ impl Visitor for Probe {
         names.skip_stat_if(|name| is_file(name.file_type) && tally.random.fraction() >= tally.stat_share);
     }
 
-    fn enter(&self, (): &mut (), Enter { node, meta, .. }: Enter<'_>) -> Descend {
-        let mut tally = DirTally { itself: directory(Some(meta)), ..DirTally::default() };
-        if node.depth() == 0 {
-            tally.count(&directory(Some(meta)));
-        }
-        tally.link_count_and_size = Some((meta.nlink, meta.size));
-        let stat_max = self.shared.stat_max.load(Ordering::Relaxed) as f64;
-        tally.stat_share = (stat_max * NAME_BYTES / meta.size.max(1) as f64).min(1.0);
-        tally.random = Random::new(self.seed ^ meta.ino);
-        node.set_note(Mutex::new(tally));
-        if self.is_foreign(node, meta) { Descend::No } else { Descend::Yes }
-    }
-
     fn entries<'a>(
         &self,
         (): &mut (),
@@ -175,6 +163,21 @@ impl Visitor for Probe {
         }
         drop(tally);
         self.shared.throttle(count);
+    }
+}
+
+impl UnorderedVisitor for Probe {
+    fn enter(&self, (): &mut (), Enter { node, meta, .. }: Enter<'_>) -> Descend {
+        let mut tally = DirTally { itself: directory(Some(meta)), ..DirTally::default() };
+        if node.depth() == 0 {
+            tally.count(&directory(Some(meta)));
+        }
+        tally.link_count_and_size = Some((meta.nlink, meta.size));
+        let stat_max = self.shared.stat_max.load(Ordering::Relaxed) as f64;
+        tally.stat_share = (stat_max * NAME_BYTES / meta.size.max(1) as f64).min(1.0);
+        tally.random = Random::new(self.seed ^ meta.ino);
+        node.set_note(Mutex::new(tally));
+        if self.is_foreign(node, meta) { Descend::No } else { Descend::Yes }
     }
 
     fn failed(&self, (): &mut (), Failure { node, name, operation, errno }: Failure<'_>) {

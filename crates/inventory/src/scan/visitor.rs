@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_walk::fault::point;
-use fathom_walk::{Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, Reached, Visitor};
+use fathom_walk::{
+    Emit, Entry, Errno, FileType, Meta, Names, Node, Opened, OrderedVisitor, Reached, Visitor,
+};
 
 use super::cut::Slice;
 use super::earlier::EarlierDirs;
@@ -146,18 +148,6 @@ impl Visitor for RowVisitor {
         unchanged
     }
 
-    fn reads_ahead(&self) -> bool {
-        // Another unit reads the directories that the cut leaves.
-        self.is_cut_due.as_ref().is_none_or(|is_due| !is_due.load(Ordering::Relaxed))
-    }
-
-    fn reached(&self, dir: Reached<'_>) {
-        if !self.optional_columns.is_empty() {
-            let values = OptionalValues::read(self.optional_columns, || dir.xattr_names(), || dir.project());
-            dir.node.set_finding(values.ignored(self.is_marked(dir.node)));
-        }
-    }
-
     fn opened(&self, dir: Opened<'_>) -> usize {
         // Rules in a directory that is marked do not matter.
         let selection = self.selection.as_ref().filter(|_| !is_ignored(dir.node));
@@ -207,6 +197,20 @@ impl Visitor for RowVisitor {
                 emit.measure(chunk.sums.blocks.saturating_mul(512));
                 emit.item_at(&run[0], ScanItem::Rows(chunk));
             }
+        }
+    }
+}
+
+impl OrderedVisitor for RowVisitor {
+    fn reads_ahead(&self) -> bool {
+        // Another unit reads the directories that the cut leaves.
+        self.is_cut_due.as_ref().is_none_or(|is_due| !is_due.load(Ordering::Relaxed))
+    }
+
+    fn reached(&self, dir: Reached<'_>) {
+        if !self.optional_columns.is_empty() {
+            let values = OptionalValues::read(self.optional_columns, || dir.xattr_names(), || dir.project());
+            dir.node.set_finding(values.ignored(self.is_marked(dir.node)));
         }
     }
 

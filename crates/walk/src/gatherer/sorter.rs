@@ -15,7 +15,7 @@ use super::token::{Reports, Token};
 use crate::failure::Failure;
 use crate::node::Node;
 use crate::task::Found;
-use crate::visitor::{self, Descend, Emit, Enter, Opened, Visitor};
+use crate::visitor::{self, Descend, Emit, Enter, Opened, UnorderedVisitor, Visitor};
 
 /// Number of file types.
 const FILE_TYPES: usize = FileType::Char as usize + 1;
@@ -155,6 +155,22 @@ impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
         });
     }
 
+    fn entries<'a>(
+        &self,
+        (): &mut (),
+        dir: &Arc<Node>,
+        entries: impl Iterator<Item = visitor::Entry<'a>>,
+        emit: &mut Emit<'_, Infallible>,
+    ) {
+        // The messages are sent before this function returns, so that no message about an entry
+        // follows the `Done` of its directory.
+        let (mut batches, token) = (BTreeMap::new(), Self::token(dir));
+        entries.for_each(|entry| self.entry(entry, dir, &token, emit, &mut batches));
+        batches.into_iter().for_each(|(channel, messages)| self.outlets.send(channel, messages));
+    }
+}
+
+impl<T: Send + 'static, P: Policy<T>> UnorderedVisitor for Sorter<T, P> {
     fn enter(&self, (): &mut (), Enter { node, meta, found }: Enter<'_>) -> Descend {
         if node.depth() == 0 {
             self.begin(node);
@@ -169,20 +185,6 @@ impl<T: Send + 'static, P: Policy<T>> Visitor for Sorter<T, P> {
             self.watch(node, channel);
         }
         Descend::Yes
-    }
-
-    fn entries<'a>(
-        &self,
-        (): &mut (),
-        dir: &Arc<Node>,
-        entries: impl Iterator<Item = visitor::Entry<'a>>,
-        emit: &mut Emit<'_, Infallible>,
-    ) {
-        // The messages are sent before this function returns, so that no message about an entry
-        // follows the `Done` of its directory.
-        let (mut batches, token) = (BTreeMap::new(), Self::token(dir));
-        entries.for_each(|entry| self.entry(entry, dir, &token, emit, &mut batches));
-        batches.into_iter().for_each(|(channel, messages)| self.outlets.send(channel, messages));
     }
 
     fn failed(&self, (): &mut (), failure: Failure<'_>) {

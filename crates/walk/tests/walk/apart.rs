@@ -14,8 +14,8 @@ use crate::support::Watchdog;
 use crate::support::tree::{Chain, Tree, bushy, c_path, expected, mixed};
 use crate::support::way::{self, SYNC};
 use fathom_walk::{
-    Descend, Emit, Enter, Entry, Failure, FileType, NextRoot, Node, Progress, RootSource, Visitor,
-    run_unordered,
+    Descend, Emit, Enter, Entry, Failure, FileType, NextRoot, Node, Progress, RootSource, UnorderedVisitor,
+    Visitor, run_unordered,
 };
 
 #[derive(Default)]
@@ -40,11 +40,6 @@ impl Visitor for Step {
     type Item = Infallible;
     type Local = ();
 
-    fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
-        assert!(!self.0.lock().unwrap().ends.contains(&path(enter.node)), "entered before its end");
-        Descend::Yes
-    }
-
     fn entries<'a>(
         &self,
         (): &mut (),
@@ -59,6 +54,13 @@ impl Visitor for Step {
                 log.found.push_back((dir.clone(), entry.name.name.to_owned()));
             }
         }
+    }
+}
+
+impl UnorderedVisitor for Step {
+    fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
+        assert!(!self.0.lock().unwrap().ends.contains(&path(enter.node)), "entered before its end");
+        Descend::Yes
     }
 
     fn failed(&self, (): &mut (), failure: Failure<'_>) {

@@ -14,8 +14,8 @@ use crate::support::tree::{Chain, Tree, bushy, fill, mixed};
 use crate::support::way::{self, SYNC, Way};
 use fathom_io::blocking::Blocking;
 use fathom_walk::{
-    Descend, Emit, Enter, Entry, FileType, Follow, Node, Op, Options, Progress, Summary, Visitor,
-    run_unordered, run_unordered_with,
+    Descend, Emit, Enter, Entry, FileType, Follow, Node, Op, Options, Progress, Summary, UnorderedVisitor,
+    Visitor, run_unordered, run_unordered_with,
 };
 
 fn unwatched(_: Progress) {}
@@ -119,11 +119,6 @@ impl Visitor for PanickingEnter {
     type Item = Infallible;
     type Local = ();
 
-    fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
-        assert_eq!(enter.node.depth(), 0, "expected panic");
-        Descend::Yes
-    }
-
     fn entries<'a>(
         &self,
         (): &mut (),
@@ -134,6 +129,13 @@ impl Visitor for PanickingEnter {
         entries
             .filter(|entry| entry.file_type() == FileType::Directory)
             .for_each(|entry| emit.descend(&entry));
+    }
+}
+
+impl UnorderedVisitor for PanickingEnter {
+    fn enter(&self, (): &mut (), enter: Enter<'_>) -> Descend {
+        assert_eq!(enter.node.depth(), 0, "expected panic");
+        Descend::Yes
     }
 }
 

@@ -12,7 +12,7 @@ use crate::support::tree::{Chain, Tree, c_path, fill};
 use crate::support::way::{self, SYNC, Way};
 use fathom_walk::{
     Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Follow, Meta, Model, NextRoot, Node,
-    RootSource, Visitor, run,
+    OrderedVisitor, RootSource, Visitor, run,
 };
 
 /// Walks `root` and prints the time that it took.
@@ -143,7 +143,9 @@ impl Visitor for WaitingVisitor {
             }
         }
     }
+}
 
+impl OrderedVisitor for WaitingVisitor {
     fn weight(_item: &SlowDropItem) -> usize {
         1
     }

@@ -11,7 +11,8 @@ use crate::support::record::{Everything, Recorder};
 use crate::support::tree::{Tree, fill};
 use crate::support::way::{self, SYNC, Way};
 use fathom_walk::{
-    Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Meta, NextRoot, Node, RootSource, Visitor, run,
+    Consumer, Descend, Emit, Enter, Entry, Failure, FileType, Meta, NextRoot, Node, OrderedVisitor,
+    RootSource, Visitor, run,
 };
 
 /// Creates `dirs` directories with `files` files each.
@@ -53,7 +54,9 @@ impl Visitor for LargeItems {
             }
         }
     }
+}
 
+impl OrderedVisitor for LargeItems {
     fn weight(_item: &Self::Item) -> usize {
         ITEM_BYTES
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::record::{Everything, RecordedItem, Recorder};
 use crate::support::tree::{Tree, bushy, fill};
 use crate::support::way::{self, SYNC};
-use fathom_walk::{Emit, Entry, Names, Node, Opened, Visitor};
+use fathom_walk::{Emit, Entry, Names, Node, Opened, OrderedVisitor, Visitor};
 
 /// Sets a note of each directory: its own name and the notes of its ancestors.
 #[derive(Clone, Default)]
@@ -47,7 +47,9 @@ impl Visitor for NoteVisitor {
         assert_eq!(names_above(dir)[0].as_bytes(), dir.name().to_bytes());
         self.rest.entries(&mut (), dir, entries, emit);
     }
+}
 
+impl OrderedVisitor for NoteVisitor {
     fn weight(item: &RecordedItem) -> usize {
         Everything::weight(item)
     }
@@ -96,7 +98,9 @@ impl Visitor for UninspectedVisitor {
     ) {
         self.0.entries(&mut (), dir, entries, emit);
     }
+}
 
+impl OrderedVisitor for UninspectedVisitor {
     fn weight(item: &RecordedItem) -> usize {
         Everything::weight(item)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::support::record::{Everything, RecordedItem, Recorder};
 use crate::support::tree::Tree;
 use crate::support::way;
-use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, Visitor};
+use fathom_walk::{Emit, Entry, FileType, Meta, Names, Node, OrderedVisitor, Visitor};
 
 /// Recalls two directories in `known`, one of which no longer exists, and no names in `empty`.
 #[derive(Clone, Default)]
@@ -47,7 +47,9 @@ impl Visitor for RecallingVisitor {
             emit,
         );
     }
+}
 
+impl OrderedVisitor for RecallingVisitor {
     fn weight(item: &RecordedItem) -> usize {
         Everything::weight(item)
     }

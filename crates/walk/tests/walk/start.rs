@@ -12,7 +12,7 @@ use crate::support::way::{self, SYNC, Way};
 use crate::support::{Watchdog, skip};
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
-use fathom_walk::{Emit, Entry, Model, Node, Op, Visitor, run, run_with};
+use fathom_walk::{Emit, Entry, Model, Node, Op, OrderedVisitor, Visitor, run, run_with};
 
 /// Records the threads that call it, and emits no items.
 #[derive(Clone, Default)]
@@ -34,7 +34,9 @@ impl Visitor for ThreadVisitor {
             emit.descend(&entry);
         });
     }
+}
 
+impl OrderedVisitor for ThreadVisitor {
     fn weight((): &()) -> usize {
         0
     }
@@ -140,7 +142,9 @@ impl Visitor for PanickingEntries {
     ) {
         panic!("expected panic");
     }
+}
 
+impl OrderedVisitor for PanickingEntries {
     fn weight(_item: &Self::Item) -> usize {
         0
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use fathom_inventory::store::{EXTENSION_BYTES, name_extension};
 use fathom_walk::{
     Descend, Emit, Enter, Entry, Errno, Error, Failure, FileType, Found, Meta, Names, NextRoot, Node,
-    Operation, Options, RootSource, Summary, Visitor,
+    Operation, Options, RootSource, Summary, UnorderedVisitor, Visitor,
 };
 
 use super::NameFilter;
@@ -261,28 +261,6 @@ impl Visitor for LiveVisitor {
         (filter.0)(&path, names);
     }
 
-    fn enter(&self, _summary: &mut FileSummary, enter: Enter<'_>) -> Descend {
-        self.control.wait();
-        let Enter { node, meta, found } = enter;
-        if self.control.is_stopped() {
-            return Descend::No;
-        }
-        let mut tree = self.shared.tree();
-        let index = match node.parent() {
-            None => self.index(node).filter(|top| !tree.is_retired(*top)),
-            Some(parent) => self.index(parent).and_then(|dir| tree.add_child(dir, node.name().to_bytes())),
-        };
-        let Some(index) = index else { return Descend::No };
-        node.set_note(DirIndex(index));
-        tree.set_meta(index, meta);
-        if found == Found::Loop || self.is_elsewhere(node, meta) {
-            tree.set_state(index, RowState::Skipped);
-            return Descend::No;
-        }
-        tree.count(index, meta);
-        Descend::Yes
-    }
-
     fn entries<'a>(
         &self,
         summary: &mut FileSummary,
@@ -321,6 +299,30 @@ impl Visitor for LiveVisitor {
         if summary.files() >= SUMMARY_FILES {
             self.flush_summary(summary);
         }
+    }
+}
+
+impl UnorderedVisitor for LiveVisitor {
+    fn enter(&self, _summary: &mut FileSummary, enter: Enter<'_>) -> Descend {
+        self.control.wait();
+        let Enter { node, meta, found } = enter;
+        if self.control.is_stopped() {
+            return Descend::No;
+        }
+        let mut tree = self.shared.tree();
+        let index = match node.parent() {
+            None => self.index(node).filter(|top| !tree.is_retired(*top)),
+            Some(parent) => self.index(parent).and_then(|dir| tree.add_child(dir, node.name().to_bytes())),
+        };
+        let Some(index) = index else { return Descend::No };
+        node.set_note(DirIndex(index));
+        tree.set_meta(index, meta);
+        if found == Found::Loop || self.is_elsewhere(node, meta) {
+            tree.set_state(index, RowState::Skipped);
+            return Descend::No;
+        }
+        tree.count(index, meta);
+        Descend::Yes
     }
 
     fn failed(&self, _summary: &mut FileSummary, failure: Failure<'_>) {

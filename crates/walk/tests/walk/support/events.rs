@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use fathom_walk::{
     Descend, Emit, Enter, Entry, Failure, FileType, Meta, NextRoot, Node, Operation, RootSource, Summary,
-    Visitor,
+    UnorderedVisitor, Visitor,
 };
 
 use super::record::{enter_line, failure_line, item_line};
@@ -128,13 +128,6 @@ impl Visitor for EventRecorder {
     type Item = Infallible;
     type Local = PendingLines;
 
-    fn enter(&self, pending: &mut PendingLines, enter: Enter<'_>) -> Descend {
-        let node = enter.node;
-        self.log().advance(node, &[Stage::Expected], Stage::Entered);
-        pending.push(enter_line(node.name().to_bytes(), node.depth(), enter.meta.ino, enter.found));
-        Descend::Yes
-    }
-
     fn entries<'a>(
         &self,
         pending: &mut PendingLines,
@@ -162,6 +155,15 @@ impl Visitor for EventRecorder {
             let key = log.key_below(here, name);
             assert_eq!(log.stages.insert(key, Stage::Expected), None);
         }
+    }
+}
+
+impl UnorderedVisitor for EventRecorder {
+    fn enter(&self, pending: &mut PendingLines, enter: Enter<'_>) -> Descend {
+        let node = enter.node;
+        self.log().advance(node, &[Stage::Expected], Stage::Entered);
+        pending.push(enter_line(node.name().to_bytes(), node.depth(), enter.meta.ino, enter.found));
+        Descend::Yes
     }
 
     fn failed(&self, pending: &mut PendingLines, failure: Failure<'_>) {

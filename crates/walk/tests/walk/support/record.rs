@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use fathom_walk::{
     Consumer, Descend, Emit, Enter, Entry, Errno, Failure, FileType, Found, Meta, Names, NextRoot, Node,
-    Operation, RootSource, Visitor,
+    Operation, OrderedVisitor, RootSource, Visitor,
 };
 
 use super::Random;
@@ -66,10 +66,6 @@ impl Visitor for Everything {
     type Item = RecordedItem;
     type Local = ();
 
-    fn reads_ahead(&self) -> bool {
-        !self.is_lazy
-    }
-
     fn select(&self, _dir: &Arc<Node>, names: &mut Names) {
         if self.names_only {
             names.skip_stat(FileType::Regular);
@@ -99,6 +95,12 @@ impl Visitor for Everything {
             }
         }
     }
+}
+
+impl OrderedVisitor for Everything {
+    fn reads_ahead(&self) -> bool {
+        !self.is_lazy
+    }
 
     fn weight(item: &RecordedItem) -> usize {
         ITEM_BYTES + item.line.capacity()
@@ -122,7 +124,9 @@ impl Visitor for Heavy {
     ) {
         self.0.entries(&mut (), dir, entries, emit);
     }
+}
 
+impl OrderedVisitor for Heavy {
     fn weight(_item: &RecordedItem) -> usize {
         3 << 20
     }

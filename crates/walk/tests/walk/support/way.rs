@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use fathom_io::{MetadataModel, Unavailable};
-use fathom_walk::{Fields, Model, Options, Progress, Summary, Visitor, run, run_with};
+use fathom_walk::{Fields, Model, Options, OrderedVisitor, Progress, Summary, run, run_with};
 
 use super::record::{Everything, RecordedItem, Recorder};
 use super::{Watchdog, skip};
@@ -87,7 +87,7 @@ fn unwatched(_: Progress) {}
 #[track_caller]
 pub(crate) fn start(
     options: Options,
-    visit: impl Visitor<Item = RecordedItem>,
+    visit: impl OrderedVisitor<Item = RecordedItem>,
     recorder: &mut Recorder<'_>,
 ) -> Summary {
     let _watchdog = Watchdog::new(format_args!("{options:?}"));
@@ -98,7 +98,7 @@ pub(crate) fn start(
 #[track_caller]
 pub(crate) fn start_over<M: MetadataModel>(
     options: Options,
-    visit: impl Visitor<Item = RecordedItem>,
+    visit: impl OrderedVisitor<Item = RecordedItem>,
     recorder: &mut Recorder<'_>,
     make: impl Fn() -> Result<M, Unavailable> + Send + Sync + 'static,
 ) -> Summary {
@@ -110,7 +110,7 @@ pub(crate) fn start_over<M: MetadataModel>(
 #[track_caller]
 pub(crate) fn walk(
     options: Options,
-    visit: impl Visitor<Item = RecordedItem>,
+    visit: impl OrderedVisitor<Item = RecordedItem>,
     recorder: &mut Recorder<'_>,
 ) -> Summary {
     ended(start(options, visit, recorder), recorder)
