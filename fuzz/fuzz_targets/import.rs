@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::{env, fs, process};
 
-use fathom_inventory::import::{DuOutput, ImportFormat, ImportSource, import};
 use fathom_inventory::store::Inventory;
+use fathom_scans::import::{DuOutput, ImportFormat, ImportSource, import};
 use libfuzzer_sys::fuzz_target;
 
 /// Returns the directory of this process.

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use fathom_inventory::Owners;
-use fathom_inventory::scan::{Observer, Problem, Scan, scan};
 use fathom_inventory::store::{Inventory, OptionalColumns, Table, check_bytes};
+use fathom_scans::scan::{Observer, Problem, Scan, scan};
 use fathom_walk::{Model, Progress};
 use libfuzzer_sys::fuzz_target;
 

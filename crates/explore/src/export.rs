@@ -1,8 +1,8 @@
 //! The rows of a view as comma-separated values (RFC 4180), in the order in which they are shown.
 
 use fathom_inventory::OwnerKind;
-use fathom_inventory::export::{write_csv_field, write_csv_text};
 use fathom_io::FileType;
+use fathom_questions::export::{write_csv_field, write_csv_text};
 use fathom_text::time::{TimeStyle, Zone};
 
 use crate::arrange::{self, Arrangement};

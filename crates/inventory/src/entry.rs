@@ -66,7 +66,7 @@ pub fn type_letter(file_type: FileType) -> u8 {
 }
 
 /// Returns the file type that [`type_letter`] writes as this letter; `Unknown` for any other text.
-pub(crate) fn type_of(letter: &[u8]) -> FileType {
+pub fn type_of(letter: &[u8]) -> FileType {
     use FileType::{Block, Char, Directory, Fifo, Regular, Socket, Symlink};
     let known = [Regular, Directory, Symlink, Fifo, Socket, Char, Block];
     known.into_iter().find(|known| [type_letter(*known)] == letter).unwrap_or(FileType::Unknown)

@@ -2,22 +2,23 @@
 //! symbolic link it leads elsewhere.
 
 /// Iterates over the names in `path`.
-pub(crate) fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+pub fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".")
 }
 
-pub(crate) fn is_absolute(path: &[u8]) -> bool {
+/// Returns whether the path begins at the root.
+pub fn is_absolute(path: &[u8]) -> bool {
     path.first() == Some(&b'/')
 }
 
 /// Returns whether two paths are lexically the same. Different paths mostly differ in the last
 /// name, so that is compared first.
-pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     is_absolute(one) == is_absolute(other) && components(one).rev().eq(components(other).rev())
 }
 
 /// Returns the shortest path that is lexically the same.
-pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
+pub fn normal(path: &[u8]) -> Vec<u8> {
     let mut normal = if is_absolute(path) { b"/".to_vec() } else { Vec::new() };
     for name in components(path) {
         if !normal.is_empty() && normal != b"/" {

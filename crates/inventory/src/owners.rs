@@ -75,12 +75,12 @@ impl Owners {
     }
 
     /// Creates the names that a table has: ID and name of each.
-    pub(crate) fn new(users: HashMap<u32, Vec<u8>>, groups: HashMap<u32, Vec<u8>>) -> Owners {
+    pub fn new(users: HashMap<u32, Vec<u8>>, groups: HashMap<u32, Vec<u8>>) -> Owners {
         Owners { users, groups, service: None }
     }
 
     /// Adds the names of `other`. Names that are known already are kept.
-    pub(crate) fn extend(&mut self, mut other: Owners) {
+    pub fn extend(&mut self, mut other: Owners) {
         other.users.extend(std::mem::take(&mut self.users));
         other.groups.extend(std::mem::take(&mut self.groups));
         (self.users, self.groups) = (other.users, other.groups);

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fathom_inventory::Owners;
-use fathom_inventory::scan::{Observer, Problem as ScanProblem};
 use fathom_inventory::store::Error;
-use fathom_inventory::units::{Job, JobOptions, SLICE_BYTES, UnitOptions, UnitRange, UnitRecord, UnitWorker};
+use fathom_scans::scan::{Observer, Problem as ScanProblem};
+use fathom_scans::units::{Job, JobOptions, SLICE_BYTES, UnitOptions, UnitRange, UnitRecord, UnitWorker};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

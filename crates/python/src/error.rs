@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use fathom_inventory::top::QueryError;
+use fathom_questions::top::QueryError;
 use fathom_walk::Errno;
 use pyo3::prelude::*;
 

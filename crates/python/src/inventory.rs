@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_inventory::diff::{DiffOptions, GrowthReport, Sides, growth};
 use fathom_inventory::store::{Error, Inventory as StoredInventory, Manifest, Table};
-use fathom_inventory::top::{GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, report};
-use fathom_inventory::usage::{UsageTarget, directories, find};
-use fathom_inventory::views;
+use fathom_questions::diff::{DiffOptions, GrowthReport, Sides, growth};
+use fathom_questions::top::{GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, report};
+use fathom_questions::usage::{UsageTarget, directories, find};
+use fathom_questions::views;
 use fathom_walk::FileType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -214,8 +214,8 @@ fn row_of<'py>(py: Python<'py>, row: &ReportRow) -> PyResult<Bound<'py, PyDict>>
             dict.set_item("key", id)?;
             dict.set_item("name", (!row.text.is_empty()).then_some(text))?;
         }
-        GroupKey::Age(at) => dict.set_item("key", bound(&fathom_inventory::top::AGES, at))?,
-        GroupKey::Size(at) => dict.set_item("key", bound(&fathom_inventory::top::SIZES, at))?,
+        GroupKey::Age(at) => dict.set_item("key", bound(&fathom_questions::top::AGES, at))?,
+        GroupKey::Size(at) => dict.set_item("key", bound(&fathom_questions::top::SIZES, at))?,
         GroupKey::Type(letter) => dict.set_item("key", char::from(letter).to_string())?,
         GroupKey::Depth(depth) => dict.set_item("key", depth)?,
         GroupKey::NoExtension => dict.set_item("key", py.None())?,
@@ -230,7 +230,7 @@ fn row_of<'py>(py: Python<'py>, row: &ReportRow) -> PyResult<Bound<'py, PyDict>>
 }
 
 fn growth_rows<'py>(py: Python<'py>, report: &GrowthReport) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let row = |growth: &fathom_inventory::diff::DirGrowth| {
+    let row = |growth: &fathom_questions::diff::DirGrowth| {
         let dict = PyDict::new(py);
         dict.set_item("path", as_path(&growth.path).as_os_str())?;
         dict.set_item("bytes", growth.allocated)?;

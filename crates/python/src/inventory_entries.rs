@@ -8,10 +8,10 @@ use std::thread;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Sender, bounded};
-use fathom_inventory::replay::{ReplayEntry, ReplayReach, ReplayVisitor, replay};
 use fathom_inventory::store::{DirState, Inventory, Span};
-use fathom_inventory::top::QueryError;
-use fathom_inventory::usage::{UsageTarget, find};
+use fathom_questions::replay::{ReplayEntry, ReplayReach, ReplayVisitor, replay};
+use fathom_questions::top::QueryError;
+use fathom_questions::usage::{UsageTarget, find};
 use fathom_walk::{FileType, Meta};
 use pyo3::prelude::*;
 

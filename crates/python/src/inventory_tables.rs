@@ -9,9 +9,9 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use fathom_inventory::diff::{Change, DiffOptions, InodeInfo, NumericField, Sides, diff};
 use fathom_inventory::store::Span;
 use fathom_inventory::store::{Inventory, Table, TableRows, ValueKind};
+use fathom_questions::diff::{Change, DiffOptions, InodeInfo, NumericField, Sides, diff};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

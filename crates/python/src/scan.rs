@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_inventory::scan::{Observer, Scan, resume as resume_scan, scan as begin_scan};
 use fathom_inventory::store::Error;
+use fathom_scans::scan::{Observer, Scan, resume as resume_scan, scan as begin_scan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -25,7 +25,7 @@ impl Observer for ScanWatch<'_> {
     }
 
     /// The inventory has the problems.
-    fn problem(&mut self, _problem: &fathom_inventory::scan::Problem) {}
+    fn problem(&mut self, _problem: &fathom_scans::scan::Problem) {}
 }
 
 /// Scans `roots` into the new inventory `out`.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use fathom_inventory::store::{Inventory, Manifest};
-use fathom_inventory::top::outline::Outline;
-use fathom_inventory::top::{
+use fathom_questions::top::outline::Outline;
+use fathom_questions::top::{
     AGE_LABELS, GroupKey, QueryError, ReportKind, ReportOptions, ReportRow, SIZE_LABELS, UsageReport,
     UsageSum, report,
 };

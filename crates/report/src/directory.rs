@@ -1,7 +1,7 @@
 //! The entries of a directory as JSON, for a page that fetches what its map leaves out.
 
 use fathom_inventory::store::{Error, Inventory};
-use fathom_inventory::top::outline::{ListedEntry, ListingCursor, OutlineOptions, list};
+use fathom_questions::top::outline::{ListedEntry, ListingCursor, OutlineOptions, list};
 
 use crate::json::{JsonText, text_bytes};
 use crate::{kinds, nodes};
@@ -21,7 +21,7 @@ const NAMES_BYTES_MAX: usize = 300_000;
 /// If the inventory is damaged.
 ///
 /// ```
-/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_scans::scan::{Scan, scan};
 /// use fathom_inventory::store::Inventory;
 /// use fathom_report::directory;
 ///

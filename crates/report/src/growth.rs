@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use fathom_inventory::diff::{DiffOptions, DirGrowth, GrowthReport, Sides, growth};
 use fathom_inventory::store::Inventory;
-use fathom_inventory::top::QueryError;
+use fathom_questions::diff::{DiffOptions, DirGrowth, GrowthReport, Sides, growth};
+use fathom_questions::top::QueryError;
 
 use crate::json::JsonText;
 use crate::nodes::NodesByPath;

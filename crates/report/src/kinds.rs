@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use fathom_inventory::top::outline::FileTraits;
+use fathom_questions::top::outline::FileTraits;
 
 /// The labels of the kinds. The last one stands for all other files.
 pub(crate) const LABELS: [&str; 10] = [

@@ -5,7 +5,7 @@
 //!                                  benchmark's own JSON ─> page (assets/run/)
 //! ```
 //! Owns: which parts of an inventory its page has, its size, and the policy, style and script of
-//! pages. Does not own: the numbers, which [`fathom_inventory::top`] and benchmarks compute, and
+//! pages. Does not own: the numbers, which [`fathom_questions::top`] and benchmarks compute, and
 //! files.
 //!
 //! Names are untrusted. They are in the page as JSON only, and the script shows them as text.
@@ -24,8 +24,8 @@ use std::io;
 use std::thread;
 
 use fathom_inventory::store::Inventory;
-use fathom_inventory::top::outline::{Outline, OutlineOptions, outline};
-use fathom_inventory::top::{QueryError, ReportKind, UsageReport, reports};
+use fathom_questions::top::outline::{Outline, OutlineOptions, outline};
+use fathom_questions::top::{QueryError, ReportKind, UsageReport, reports};
 
 use data::{LargestRows, PageData};
 use errors::ErrorSummary;

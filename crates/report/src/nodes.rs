@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fathom_inventory::store::DirState;
-use fathom_inventory::top::outline::{Outline, OutlineNode};
+use fathom_questions::top::outline::{Outline, OutlineNode};
 
 use crate::json::{JsonText, text_bytes};
 
@@ -99,8 +99,8 @@ impl<'a> NodesByPath<'a> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_inventory::top::UsageSum;
-    use fathom_inventory::top::outline::{EntryMix, KINDS_MAX};
+    use fathom_questions::top::UsageSum;
+    use fathom_questions::top::outline::{EntryMix, KINDS_MAX};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_bench::{Error, Run, report};
-use fathom_inventory::export::replace_public;
+use fathom_questions::export::replace_public;
 
 use super::measuring::BenchEnd;
 use super::values;

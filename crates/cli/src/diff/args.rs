@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use fathom_inventory::diff::{ChangeKind, DiffOptions, Sides};
+use fathom_questions::diff::{ChangeKind, DiffOptions, Sides};
 use fathom_text::quote::Charset;
 
 use super::table::{DIFF, DiffOption};

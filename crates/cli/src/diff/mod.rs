@@ -11,9 +11,9 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fathom_inventory::diff::{Change, ChangeKind, ChangeTable, DiffSummary, Sides, diff, growth};
 use fathom_inventory::store::{Error, Inventory};
-use fathom_inventory::top::QueryError;
+use fathom_questions::diff::{Change, ChangeKind, ChangeTable, DiffSummary, Sides, diff, growth};
+use fathom_questions::top::QueryError;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{DiffArgs, DiffForm};

@@ -1,6 +1,6 @@
 //! The output formats for changes: text and JSON.
 
-use fathom_inventory::diff::{
+use fathom_questions::diff::{
     Change, ChangeKind, ChangedField, DiffSummary, DirGrowth, GrowthReport, InodeInfo, NumericField,
 };
 use fathom_text::human::BlockSize;

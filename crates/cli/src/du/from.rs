@@ -9,10 +9,10 @@ use fathom_du::options::{Follow, HardLinks, Measure, Options};
 use fathom_du::replay::{Replay, needs_directories_only, report_line};
 use fathom_du::scan::{Line, Operand, Report, ScanOutcome};
 use fathom_du::totals::Totals;
-use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
 use fathom_inventory::store::{DirState, Inventory, Span};
-use fathom_inventory::top::{QueryError, UsageSum};
-use fathom_inventory::usage::{self, DirUsage, UsageRoot, UsageTarget};
+use fathom_questions::replay::{ReplayEntry, ReplayVisitor, replay};
+use fathom_questions::top::{QueryError, UsageSum};
+use fathom_questions::usage::{self, DirUsage, UsageRoot, UsageTarget};
 use fathom_text::quote::Charset;
 use fathom_walk::{Errno, Summary};
 

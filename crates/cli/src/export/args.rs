@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use fathom_inventory::export::{ExportFormat, ExportOptions, PrometheusOptions};
+use fathom_questions::export::{ExportFormat, ExportOptions, PrometheusOptions};
 use fathom_text::quote::{Charset, quote};
 
 use super::table::{EXPORT, ExportOption, FORMAT_WORDS};

@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use fathom_inventory::export::{
+use fathom_inventory::store::{Draft, Inventory};
+use fathom_questions::export::{
     ExportError, ExportOptions, PrometheusOptions, export, prometheus, replace_public,
 };
-use fathom_inventory::store::{Draft, Inventory};
 use fathom_text::quote::Charset;
 
 use self::args::{ExportArgs, ExportAsk};

@@ -5,9 +5,9 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_inventory::diff::Sides;
 use fathom_inventory::filter::{FORMS_WITH_DAYS, PointInTime};
-use fathom_inventory::top::ReportKind;
+use fathom_questions::diff::Sides;
+use fathom_questions::top::ReportKind;
 use fathom_text::quote::Charset;
 use fathom_text::time::Zone;
 use fathom_walk::FileTime;

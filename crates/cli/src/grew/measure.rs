@@ -1,10 +1,10 @@
 //! The growth between two inventories: of each line, of everything, a day, and until the filesystem
 //! is full.
 
-use fathom_inventory::diff::{DiffOptions, DirGrowth, Sides, grown};
-use fathom_inventory::history::{FilesystemSpace, GroupGrowth, free_space, group_growth};
 use fathom_inventory::store::Inventory;
-use fathom_inventory::top::{GroupKey, QueryError, ReportKind};
+use fathom_questions::diff::{DiffOptions, DirGrowth, Sides, grown};
+use fathom_questions::top::{GroupKey, QueryError, ReportKind};
+use fathom_scans::history::{FilesystemSpace, GroupGrowth, free_space, group_growth};
 
 use super::args::GrewBy;
 

@@ -8,9 +8,9 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use fathom_inventory::diff::{Sides, unmatched};
-use fathom_inventory::history::{History, baseline, newest};
 use fathom_inventory::store::Inventory;
+use fathom_questions::diff::{Sides, unmatched};
+use fathom_scans::history::{History, baseline, newest};
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{GrewArgs, GrewBy, GrewSource};

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use fathom_inventory::diff::Sides;
-use fathom_inventory::top::GroupKey;
+use fathom_questions::diff::Sides;
+use fathom_questions::top::GroupKey;
 use fathom_text::human::BlockSize;
 use fathom_text::time::{TimeStyle, Zone};
 

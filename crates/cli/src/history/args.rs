@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use fathom_inventory::history::Retention;
+use fathom_scans::history::Retention;
 use fathom_text::quote::Charset;
 
 use super::table::{HISTORY, HistoryOption};

@@ -8,8 +8,8 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::path::Path;
 
-use fathom_inventory::history::{History, HistoryLock, Retention};
 use fathom_inventory::store::Error;
+use fathom_scans::history::{History, HistoryLock, Retention};
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::HistoryAction;

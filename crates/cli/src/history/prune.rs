@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use fathom_inventory::history::{
+use fathom_inventory::store::Error;
+use fathom_scans::history::{
     History, PrunePlan, Replaced, Retention, Snapshot, check_removal, is_later, plan, remove,
     remove_leftovers,
 };
-use fathom_inventory::scan::seconds;
-use fathom_inventory::store::Error;
+use fathom_scans::scan::seconds;
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::time::Zone;
 

@@ -1,8 +1,8 @@
 //! The output formats of the list of a store: text and JSON.
 
-use fathom_inventory::history::{Snapshot, SnapshotState};
 use fathom_inventory::store::Inventory;
-use fathom_inventory::top::{QueryError, ReportKind, ReportOptions, UsageSum, report};
+use fathom_questions::top::{QueryError, ReportKind, ReportOptions, UsageSum, report};
+use fathom_scans::history::{Snapshot, SnapshotState};
 use fathom_text::human::BlockSize;
 use fathom_text::time::{TimeStyle, Zone};
 

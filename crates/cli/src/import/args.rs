@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use fathom_inventory::import::{DuOutput, ImportFormat};
+use fathom_scans::import::{DuOutput, ImportFormat};
 use fathom_text::number::{SIZE_UNITS, read};
 use fathom_text::quote::Charset;
 

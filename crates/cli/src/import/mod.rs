@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use fathom_inventory::import::{ImportError, ImportSource, import};
+use fathom_scans::import::{ImportError, ImportSource, import};
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::ImportArgs;

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fathom_inventory::Owners;
 use fathom_inventory::filter::{FORMS, Filter, PointInTime, SizeTest, TimeError, TypeSet};
 use fathom_inventory::format::PrintFormat;
-use fathom_inventory::json::JsonWriter;
+use fathom_questions::json::JsonWriter;
 use fathom_text::quote::{Charset, NameStyle, quoteaf};
 use fathom_text::strerror;
 use fathom_text::time::Zone;

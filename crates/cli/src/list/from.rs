@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
-use fathom_inventory::scan::EXCLUSION_OPTIONS;
 use fathom_inventory::store::{DirState, Span};
-use fathom_inventory::top::QueryError;
-use fathom_inventory::usage::{self, UsageTarget};
 use fathom_inventory::{Entry, Lookup};
+use fathom_questions::replay::{ReplayEntry, ReplayVisitor, replay};
+use fathom_questions::top::QueryError;
+use fathom_questions::usage::{self, UsageTarget};
+use fathom_scans::scan::EXCLUSION_OPTIONS;
 use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Meta};
 

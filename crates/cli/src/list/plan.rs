@@ -6,8 +6,8 @@ use std::sync::Arc;
 use fathom_inventory::filter::Filter;
 use fathom_inventory::format::PrintFormat;
 use fathom_inventory::ignores::MalformedRule;
-use fathom_inventory::json::JsonWriter;
 use fathom_inventory::{Entry, Owners};
+use fathom_questions::json::JsonWriter;
 use fathom_text::quote::NameStyle;
 use fathom_walk::{
     Descend, DirPath, Enter, Errno, Failure, Fields, FileType, Follow, Meta, Name, Names, Node, Opened,

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use fathom_inventory::merge::merge;
 use fathom_inventory::store::Inventory;
+use fathom_scans::merge::merge;
 
 use self::table::MergeOption;
 use crate::shared::cmdline::exit::{DONE, FAILED, INTERRUPTED};

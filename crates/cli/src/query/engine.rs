@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fathom_inventory::views::literal;
+use fathom_questions::views::literal;
 use rustix::fs::MemfdFlags;
 use serde_json::json;
 

@@ -11,7 +11,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use fathom_inventory::store::Inventory;
-use fathom_inventory::views;
+use fathom_questions::views;
 use fathom_text::quote::{Charset, quoteaf};
 
 use self::args::{QueryArgs, QuerySource};

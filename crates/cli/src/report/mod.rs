@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use fathom_inventory::store::{Draft, Inventory};
-use fathom_inventory::top::QueryError;
+use fathom_questions::top::QueryError;
 use fathom_report::{ReportOptions, report};
 
 use self::args::ReportArgs;

@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_inventory::estimate::{Budget, Survey};
-use fathom_inventory::history::Retention;
-use fathom_inventory::scan::{Exclusions, Scan};
 use fathom_inventory::store::OptionalColumns;
+use fathom_scans::estimate::{Budget, Survey};
+use fathom_scans::history::Retention;
+use fathom_scans::scan::{Exclusions, Scan};
 use fathom_text::duration;
 use fathom_text::quote::{Charset, quote};
 use fathom_walk::Model;

@@ -1,6 +1,6 @@
 //! `fathom scan --estimate`: prints an estimate, and warnings about its gaps.
 
-use fathom_inventory::estimate::{Basis, EstimateRange, SurveyOutcome, TreeEstimate, estimate};
+use fathom_scans::estimate::{Basis, EstimateRange, SurveyOutcome, TreeEstimate, estimate};
 use fathom_text::human::BlockSize;
 use fathom_text::quote::Charset;
 

@@ -5,11 +5,11 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use fathom_inventory::history::{
+use fathom_inventory::store::{Error, Manifest};
+use fathom_scans::history::{
     History, Retention, Snapshot, abandoned, absolute, earlier, have_same_trees, remove, replaced, unfinished,
 };
-use fathom_inventory::scan::seconds;
-use fathom_inventory::store::{Error, Manifest};
+use fathom_scans::scan::seconds;
 use fathom_text::quote::{Charset, quoteaf};
 use rustix::io::Errno;
 

@@ -11,8 +11,8 @@ pub(crate) mod table;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use fathom_inventory::scan::{Observer, Problem, ScanOutcome, resume, scan};
 use fathom_inventory::store::ReuseSummary;
+use fathom_scans::scan::{Observer, Problem, ScanOutcome, resume, scan};
 use fathom_text::quote::{Charset, quoteaf, shell_escape};
 use fathom_text::strerror;
 use fathom_walk::Progress;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use fathom_du::exclude::Exclude;
-use fathom_inventory::scan::{Exclusions, MarkFn, Selection};
+use fathom_scans::scan::{Exclusions, MarkFn, Selection};
 use fathom_text::quote::Charset;
 use fathom_walk::{FileType, Names, Node, Opened};
 

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use fathom_inventory::history::{AHEAD_SEC, have_same_trees};
-use fathom_inventory::scan::seconds;
 use fathom_inventory::store::{Inventory, Manifest};
-use fathom_inventory::top::outline::ListingCursor;
+use fathom_questions::top::outline::ListingCursor;
 use fathom_report::{ReportOptions, directory, policy, report};
+use fathom_scans::history::{AHEAD_SEC, have_same_trees};
+use fathom_scans::scan::seconds;
 use fathom_serve::generator::{GenerateError, GeneratedAnswer, Generator};
 
 use crate::shared::inventory::now_us;

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fathom_inventory::history::{self, History, is_later};
 use fathom_inventory::store::{Completeness, Error, Inventory};
-use fathom_inventory::top::QueryError;
+use fathom_questions::top::QueryError;
+use fathom_scans::history::{self, History, is_later};
 use fathom_text::quote::{Charset, quoteaf};
 
 use super::cmdline::exit::{FAILED, MISUSED};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use fathom_inventory::top::{ReportKind, ReportOptions};
+use fathom_questions::top::{ReportKind, ReportOptions};
 use fathom_text::quote::Charset;
 
 use super::table::{BY_WORDS, TOP, TopOption};

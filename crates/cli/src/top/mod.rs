@@ -6,7 +6,7 @@ pub(crate) mod table;
 
 use std::ffi::OsString;
 
-use fathom_inventory::top::{QueryError, UsageReport, report};
+use fathom_questions::top::{QueryError, UsageReport, report};
 use fathom_text::quote::Charset;
 
 use self::args::TopArgs;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use fathom_du::groups::TYPES;
-use fathom_inventory::top::{AGE_LABELS, GroupKey, ReportKind, SIZE_LABELS, UsageReport, UsageSum};
 use fathom_inventory::type_letter;
+use fathom_questions::top::{AGE_LABELS, GroupKey, ReportKind, SIZE_LABELS, UsageReport, UsageSum};
 use fathom_text::human::BlockSize;
 
 use crate::shared::json::JsonObject;

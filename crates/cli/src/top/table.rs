@@ -1,6 +1,6 @@
 //! The options of `fathom top`: names and help texts. `args.rs` implements them.
 
-use fathom_inventory::top::ReportKind;
+use fathom_questions::top::ReportKind;
 
 use crate::shared::cmdline::description::{Command, Note};
 use crate::shared::flag::{self, Flag, ValueKind, both, long};

@@ -3,7 +3,6 @@
 //! files to its breaches, and is tested on a made-up tree.
 
 mod circles;
-mod layers;
 mod leaks;
 mod manifests;
 mod markdown;
@@ -139,11 +138,6 @@ fn no_file_at_the_top_is_stray() {
 #[test]
 fn circles_of_modules_do_not_grow() {
     assert_none(circles::changed_circles(&Tree::checkout()));
-}
-
-#[test]
-fn modules_use_their_layer_and_those_below() {
-    assert_none(layers::upward_uses(&Tree::checkout()));
 }
 
 #[test]

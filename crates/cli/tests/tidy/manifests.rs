@@ -10,17 +10,30 @@ use crate::tree::Tree;
 
 /// Each crate of the workspace, with the crates that it may depend on. Adding to this list is a
 /// design decision.
-const DEPENDENCIES: [(&str, &[&str]); 13] = [
+const DEPENDENCIES: [(&str, &[&str]); 15] = [
     (CASES, &[]),
     ("fathom-io", &[]),
     ("fathom-text", &[]),
     ("fathom-walk", &["fathom-io"]),
     ("fathom-du", &["fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-inventory", &["fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathom-questions", &["fathom-inventory", "fathom-text", "fathom-walk", "fathom-io"]),
+    ("fathom-scans", &["fathom-questions", "fathom-inventory", "fathom-text", "fathom-walk", "fathom-io"]),
     ("fathom-files", &["fathom-io"]),
     ("fathom-remove", &["fathom-walk", "fathom-io"]),
-    ("fathom-explore", &["fathom-inventory", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"]),
-    ("fathom-report", &["fathom-inventory", "fathom-text", "fathom-io"]),
+    (
+        "fathom-explore",
+        &[
+            "fathom-scans",
+            "fathom-questions",
+            "fathom-inventory",
+            "fathom-remove",
+            "fathom-text",
+            "fathom-walk",
+            "fathom-io",
+        ],
+    ),
+    ("fathom-report", &["fathom-questions", "fathom-inventory", "fathom-text", "fathom-io"]),
     ("fathom-serve", &["fathom-files", "fathom-text", "fathom-io"]),
     ("fathom-bench", &["fathom-files", "fathom-remove", "fathom-text", "fathom-walk", "fathom-io"]),
     (
@@ -30,8 +43,10 @@ const DEPENDENCIES: [(&str, &[&str]); 13] = [
             "fathom-du",
             "fathom-explore",
             "fathom-inventory",
+            "fathom-questions",
             "fathom-remove",
             "fathom-report",
+            "fathom-scans",
             "fathom-serve",
             "fathom-text",
             "fathom-walk",
@@ -41,6 +56,8 @@ const DEPENDENCIES: [(&str, &[&str]); 13] = [
 ];
 /// The crate that the tests of all others may depend on.
 const CASES: &str = "fathom-cases";
+/// The crate that makes the inventories of examples and tests.
+const SCANS: &str = "fathom-scans";
 /// The document with the reason for each dependency.
 const REASONS: &str = "docs/dependencies.md";
 /// The source of every external package in the lock file.
@@ -61,7 +78,7 @@ pub(crate) fn new_arrows(metadata: &Value) -> Vec<String> {
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let other = dependency["name"].as_str().unwrap_or_default();
             let local = ours.contains(other) || dependency["path"].is_string();
-            let is_for_tests = other == CASES && dependency["kind"] == "dev";
+            let is_for_tests = [CASES, SCANS].contains(&other) && dependency["kind"] == "dev";
             // A crate's tests depend on it with the features that they need.
             if local && other != name && !is_for_tests && !allowed.contains(&other) {
                 problems.push(format!("{name} -> {other}: not an arrow of the design"));

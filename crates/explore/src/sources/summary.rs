@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use fathom_inventory::top::{AGE_LABELS, AGES};
 use fathom_inventory::{OwnerKind, Owners};
+use fathom_questions::top::{AGE_LABELS, AGES};
 
 use crate::source::{Amount, SumKey, SumRow};
 

@@ -11,7 +11,7 @@ const MEMBER: &[u8] = b",\n  \"checksum\": \"xxh64:";
 const END: &[u8] = b"\"\n}\n";
 
 /// Returns the xxHash64 with seed 0.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
+pub fn hash(bytes: &[u8]) -> u64 {
     let mut hash = XxHash64::with_seed(0);
     hash.write(bytes);
     hash.finish()

@@ -19,43 +19,61 @@ const UNREPORTED: u8 = u8::MAX;
 /// The mode is not one of them: a row without a mode has no metadata at all. Where only the type is
 /// known, the permission bits are 0, which stands for unknown if the owner is unknown, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct MissingColumns(u16);
+pub struct MissingColumns(u16);
 
 impl MissingColumns {
-    pub(crate) const INO: Self = Self(1);
-    pub(crate) const UID: Self = Self(1 << 1);
-    pub(crate) const GID: Self = Self(1 << 2);
-    pub(crate) const NLINK: Self = Self(1 << 3);
-    pub(crate) const SIZE: Self = Self(1 << 4);
-    pub(crate) const BLOCKS: Self = Self(1 << 5);
-    pub(crate) const ATIME: Self = Self(1 << 6);
-    pub(crate) const MTIME: Self = Self(1 << 7);
-    pub(crate) const CTIME: Self = Self(1 << 8);
+    /// The inode number.
+    pub const INO: Self = Self(1);
+    /// The owner.
+    pub const UID: Self = Self(1 << 1);
+    /// The group.
+    pub const GID: Self = Self(1 << 2);
+    /// The number of names.
+    pub const NLINK: Self = Self(1 << 3);
+    /// The size.
+    pub const SIZE: Self = Self(1 << 4);
+    /// The blocks.
+    pub const BLOCKS: Self = Self(1 << 5);
+    /// The access time.
+    pub const ATIME: Self = Self(1 << 6);
+    /// The modification time.
+    pub const MTIME: Self = Self(1 << 7);
+    /// The change time.
+    pub const CTIME: Self = Self(1 << 8);
     /// The columns of the times, in the order of [`EntryRow::micros`].
-    pub(crate) const TIMES: [Self; 3] = [Self::ATIME, Self::MTIME, Self::CTIME];
+    pub const TIMES: [Self; 3] = [Self::ATIME, Self::MTIME, Self::CTIME];
 
-    pub(crate) fn contains(self, other: Self) -> bool {
+    /// Returns whether all columns of `other` are among these.
+    pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    pub(crate) const fn union(self, other: Self) -> Self {
+    /// Returns these columns together with `other`.
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
 /// The metadata of an entry, as the tables have it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct EntryRow {
-    pub(crate) dev: u64,
-    pub(crate) ino: u64,
-    pub(crate) size: i64,
-    pub(crate) blocks: u64,
+pub struct EntryRow {
+    /// The device number.
+    pub dev: u64,
+    /// The inode number.
+    pub ino: u64,
+    /// The size in bytes.
+    pub size: i64,
+    /// The blocks of 512 bytes.
+    pub blocks: u64,
     pub(crate) mode: u32,
-    pub(crate) nlink: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
+    /// The number of names.
+    pub nlink: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
     /// Access, modification and change time, in microseconds since 1970.
-    pub(crate) micros: [i64; 3],
+    pub micros: [i64; 3],
     /// The nanoseconds of these times beyond the microsecond, below 1000.
     pub(crate) nanos: [u16; 3],
     #[serde(rename = "born")]
@@ -63,7 +81,7 @@ pub(crate) struct EntryRow {
     name_len: u16,
     link_len: u16,
     /// The error because of which there is no metadata; 0 if there is.
-    pub(crate) errno: u16,
+    pub errno: u16,
     attributes: u8,
     #[serde(default)]
     pub(crate) missing: MissingColumns,
@@ -75,7 +93,8 @@ pub(crate) struct EntryRow {
 const MICROS: std::ops::RangeInclusive<i64> = i64::MIN + 1..=i64::MAX;
 
 impl EntryRow {
-    pub(crate) fn new(file_type: FileType, meta: Result<&Meta, Errno>) -> Self {
+    /// Makes the row of an entry, or of one whose metadata could not be read.
+    pub fn new(file_type: FileType, meta: Result<&Meta, Errno>) -> Self {
         let (known, errno) = match meta {
             Ok(meta) => (*meta, 0),
             Err(errno) => (Meta::default(), errno.raw_os_error() as u16),
@@ -103,18 +122,18 @@ impl EntryRow {
     }
 
     /// Returns the row without values in these columns.
-    pub(crate) fn without(mut self, missing: MissingColumns) -> Self {
+    pub fn without(mut self, missing: MissingColumns) -> Self {
         self.missing = missing;
         self
     }
 
     /// Returns whether the row has a value in these columns.
-    pub(crate) fn has(&self, columns: MissingColumns) -> bool {
+    pub fn has(&self, columns: MissingColumns) -> bool {
         self.errno == 0 && !self.missing.contains(columns)
     }
 
     /// Returns the time of the last modification, in microseconds since 1970.
-    pub(crate) fn mtime(&self) -> Option<i64> {
+    pub fn mtime(&self) -> Option<i64> {
         self.has(MissingColumns::MTIME).then_some(self.micros[1])
     }
 
@@ -129,7 +148,7 @@ impl EntryRow {
     }
 
     /// Returns whether a time is an end of the range, which stands for all times beyond it.
-    pub(crate) fn is_out_of_range(&self) -> bool {
+    pub fn is_out_of_range(&self) -> bool {
         let is_end = |micros: &i64| micros == MICROS.start() || micros == MICROS.end();
         self.micros.iter().chain(&self.btime()).any(is_end)
     }
@@ -142,7 +161,7 @@ impl EntryRow {
 
 /// Returns a time in microseconds, and the nanoseconds beyond. A time that 64 bits cannot hold
 /// becomes an end of the range.
-pub(crate) fn micros(stamp: FileTime) -> (i64, u16) {
+pub fn micros(stamp: FileTime) -> (i64, u16) {
     let micros = i128::from(stamp.sec) * 1_000_000 + i128::from(stamp.nsec / 1000);
     let bounded = micros.clamp(i128::from(*MICROS.start()), i128::from(*MICROS.end()));
     (bounded as i64, (stamp.nsec % 1000) as u16)
@@ -150,20 +169,28 @@ pub(crate) fn micros(stamp: FileTime) -> (i64, u16) {
 
 /// The sums over entries of a directory or a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EntryTotals {
-    pub(crate) files: u64,
-    pub(crate) dirs: u64,
-    pub(crate) others: u64,
-    pub(crate) size: i64,
-    pub(crate) blocks: u64,
+pub struct EntryTotals {
+    /// Regular files.
+    pub files: u64,
+    /// Directories.
+    pub dirs: u64,
+    /// Entries of other types.
+    pub others: u64,
+    /// Bytes.
+    pub size: i64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
+    /// The newest modification, in microseconds since 1970.
     #[serde(rename = "modified")]
-    pub(crate) max_mtime: Option<i64>,
+    pub max_mtime: Option<i64>,
+    /// The newest change, in microseconds since 1970.
     #[serde(rename = "changed")]
-    pub(crate) max_ctime: Option<i64>,
+    pub max_ctime: Option<i64>,
 }
 
 impl EntryTotals {
-    pub(crate) fn add(&mut self, other: &Self) {
+    /// Adds the sums in `other`.
+    pub fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.dirs += other.dirs;
         self.others += other.others;
@@ -198,30 +225,32 @@ struct OptionalRow {
 
 /// Rows of one directory, without its subdirectories.
 #[derive(Debug, Default)]
-pub(crate) struct RowChunk {
+pub struct RowChunk {
     rows: Vec<EntryRow>,
     /// For each row the name, then the target of a link, then the names of extended attributes.
     text: Vec<u8>,
     /// The optional columns of each row; empty if the scan has none.
     optional: Vec<OptionalRow>,
-    pub(crate) sums: EntryTotals,
+    /// The sums over the rows.
+    pub sums: EntryTotals,
 }
 
 impl RowChunk {
-    pub(crate) fn reserve(&mut self, rows: usize) {
+    /// Makes room for `rows` more.
+    pub fn reserve(&mut self, rows: usize) {
         self.rows.reserve_exact(rows);
         self.text.reserve(rows * 16);
     }
 
     /// Adds an entry. `link` is the target of a symbolic link.
-    pub(crate) fn push(&mut self, name: &[u8], file_type: FileType, meta: Result<&Meta, Errno>, link: &[u8]) {
+    pub fn push(&mut self, name: &[u8], file_type: FileType, meta: Result<&Meta, Errno>, link: &[u8]) {
         // The kernel limits names to 255 bytes and link targets to 4095, so the lengths fit.
         self.push_row(EntryRow::new(file_type, meta), name, link);
     }
 
     /// Adds the optional columns of the entry that was pushed last. They have to be added for every
     /// entry of a chunk or for none.
-    pub(crate) fn push_optional(&mut self, optional_values: &OptionalValues<'_>) {
+    pub fn push_optional(&mut self, optional_values: &OptionalValues<'_>) {
         let OptionalValues { project, acl, ignored, failed, .. } = *optional_values;
         // The kernel limits a list of names to 64 KiB. A byte takes up to four in the text form.
         let xattrs_len = optional_values.xattrs.as_deref().and_then(|xattrs| xattrs.len().try_into().ok());
@@ -232,7 +261,7 @@ impl RowChunk {
     }
 
     /// Adds `row` and returns true, unless the name or the link is too long.
-    pub(crate) fn push_row(&mut self, mut row: EntryRow, name: &[u8], link: &[u8]) -> bool {
+    pub fn push_row(&mut self, mut row: EntryRow, name: &[u8], link: &[u8]) -> bool {
         let (Ok(name_len), Ok(link_len)) = (name.len().try_into(), link.len().try_into()) else {
             return false;
         };
@@ -245,12 +274,12 @@ impl RowChunk {
     }
 
     /// Replaces the device number `from` by `to`.
-    pub(crate) fn renumber(&mut self, from: u64, to: u64) {
+    pub fn renumber(&mut self, from: u64, to: u64) {
         self.rows.iter_mut().filter(|row| row.dev == from).for_each(|row| row.dev = to);
     }
 
     /// Replaces many device numbers at once, each of which is looked up once.
-    pub(crate) fn renumber_all(&mut self, devices: &[(u64, u64)]) {
+    pub fn renumber_all(&mut self, devices: &[(u64, u64)]) {
         if devices.iter().all(|(from, to)| from == to) {
             return;
         }
@@ -260,30 +289,30 @@ impl RowChunk {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Returns the number of rows.
+    pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
     /// Returns the number of bytes of names, link targets and lists of extended attributes.
-    pub(crate) fn text_bytes(&self) -> usize {
+    pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    pub(crate) fn heap_bytes(&self) -> usize {
+    /// Returns the bytes of memory that the buffers take.
+    pub fn heap_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<EntryRow>()
             + self.text.capacity()
             + self.optional.capacity() * size_of::<OptionalRow>()
     }
 
     /// Iterates over the rows with their names and link targets.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EntryRow, &[u8], &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (&EntryRow, &[u8], &[u8])> {
         self.iter_all().map(|(row, name, link, _)| (row, name, link))
     }
 
     /// Iterates over the rows with names, link targets and optional columns.
-    pub(crate) fn iter_all(
-        &self,
-    ) -> impl Iterator<Item = (&EntryRow, &[u8], &[u8], Option<OptionalValues<'_>>)> {
+    pub fn iter_all(&self) -> impl Iterator<Item = (&EntryRow, &[u8], &[u8], Option<OptionalValues<'_>>)> {
         let mut text = self.text.as_slice();
         self.rows.iter().enumerate().map(move |(at, row)| {
             let (name, rest) = text.split_at(usize::from(row.name_len));

@@ -10,7 +10,7 @@ use super::optional::OptionalColumns;
 
 /// The value type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnKind {
+pub enum ColumnKind {
     /// A signed 32-bit number.
     Int32,
     /// An unsigned 32-bit number.
@@ -29,7 +29,7 @@ pub(crate) enum ColumnKind {
 
 /// The encoding of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnEncoding {
+pub enum ColumnEncoding {
     /// Differences between neighbours (`DELTA_BINARY_PACKED`).
     Delta,
     /// Each distinct value once, and indices (`RLE_DICTIONARY`).
@@ -42,22 +42,26 @@ pub(crate) enum ColumnEncoding {
 
 /// The specification of a column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ColumnSpec {
-    pub(crate) name: &'static str,
-    pub(crate) kind: ColumnKind,
+pub struct ColumnSpec {
+    /// The name.
+    pub name: &'static str,
+    /// The type of its values.
+    pub kind: ColumnKind,
     pub(crate) encoding: ColumnEncoding,
     /// Whether rows may have no value.
-    pub(crate) nullable: bool,
+    pub nullable: bool,
     /// Whether files have the column only if the scan had the option for it.
     pub(crate) is_optional: bool,
 }
 
 impl ColumnSpec {
-    pub(crate) const fn new(name: &'static str, kind: ColumnKind, encoding: ColumnEncoding) -> Self {
+    /// Specifies a required column of every file.
+    pub const fn new(name: &'static str, kind: ColumnKind, encoding: ColumnEncoding) -> Self {
         Self { name, kind, encoding, nullable: false, is_optional: false }
     }
 
-    pub(crate) const fn nullable(self) -> Self {
+    /// Specifies the same column for rows that may have no value.
+    pub const fn nullable(self) -> Self {
         Self { nullable: true, ..self }
     }
 
@@ -67,13 +71,13 @@ impl ColumnSpec {
     }
 
     /// Returns whether files have the column, if the scan had the options for `optional_columns`.
-    pub(crate) fn is_in(&self, optional_columns: OptionalColumns) -> bool {
+    pub fn is_in(&self, optional_columns: OptionalColumns) -> bool {
         !self.is_optional || optional_columns.has_column(self.name)
     }
 }
 
 /// The buffer of a column.
-pub(crate) trait ColumnBuffer {
+pub trait ColumnBuffer {
     /// Writes the values to `column`, and clears the buffer.
     fn write_to(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<()>;
     /// Clears the buffer.
@@ -83,14 +87,17 @@ pub(crate) trait ColumnBuffer {
 /// A buffer of numbers. The definition level of a row is 1 if it has a value and 0 if not; a
 /// required column has no levels.
 #[derive(Debug)]
-pub(crate) struct PrimitiveBuffer<T: DataType> {
+pub struct PrimitiveBuffer<T: DataType> {
     values: Vec<T::T>,
     levels: Vec<i16>,
 }
 
-pub(crate) type BoolBuffer = PrimitiveBuffer<BoolType>;
-pub(crate) type Int32Buffer = PrimitiveBuffer<Int32Type>;
-pub(crate) type Int64Buffer = PrimitiveBuffer<Int64Type>;
+/// The buffer of a column of truth values.
+pub type BoolBuffer = PrimitiveBuffer<BoolType>;
+/// The buffer of a column of 32-bit numbers.
+pub type Int32Buffer = PrimitiveBuffer<Int32Type>;
+/// The buffer of a column of 64-bit numbers.
+pub type Int64Buffer = PrimitiveBuffer<Int64Type>;
 
 impl<T: DataType> Default for PrimitiveBuffer<T> {
     fn default() -> Self {
@@ -100,12 +107,12 @@ impl<T: DataType> Default for PrimitiveBuffer<T> {
 
 impl<T: DataType> PrimitiveBuffer<T> {
     /// Adds a value to a required column.
-    pub(crate) fn push(&mut self, value: T::T) {
+    pub fn push(&mut self, value: T::T) {
         self.values.push(value);
     }
 
     /// Adds a value, or none, to a nullable column.
-    pub(crate) fn push_option(&mut self, value: Option<T::T>) {
+    pub fn push_option(&mut self, value: Option<T::T>) {
         self.levels.push(i16::from(value.is_some()));
         self.values.extend(value);
     }
@@ -130,7 +137,7 @@ impl<T: DataType> ColumnBuffer for PrimitiveBuffer<T> {
 
 /// A buffer of texts or byte strings, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct TextBuffer {
+pub struct TextBuffer {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     levels: Vec<i16>,
@@ -138,13 +145,13 @@ pub(crate) struct TextBuffer {
 
 impl TextBuffer {
     /// Adds a value to a required column.
-    pub(crate) fn push(&mut self, text: &[u8]) {
+    pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 
     /// Adds a value, or none, to a nullable column.
-    pub(crate) fn push_option(&mut self, text: Option<&[u8]>) {
+    pub fn push_option(&mut self, text: Option<&[u8]>) {
         self.levels.push(i16::from(text.is_some()));
         text.into_iter().for_each(|text| self.push(text));
     }

@@ -16,7 +16,7 @@ use super::small_tables::LinkRow;
 
 /// A file of which row groups are copied.
 #[derive(Debug)]
-pub(crate) struct CopySource {
+pub struct CopySource {
     pub(super) file: File,
     pub(super) footer: ParquetMetaData,
 }
@@ -24,7 +24,7 @@ pub(crate) struct CopySource {
 impl CopySource {
     /// Opens a file that has been verified; `None` if it has not the columns that files of today
     /// have without any optional one. Its footer is read with its statistics, which copies keep.
-    pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
+    pub fn open(path: &Path) -> Result<Option<Self>> {
         let file = File::open(path)?;
         let footer = ParquetMetaDataReader::new().parse_and_finish(&file)?;
         let specs: Vec<_> = EntriesBuffer::SPECS.iter().filter(|spec| !spec.is_optional).copied().collect();
@@ -34,7 +34,7 @@ impl CopySource {
 
     /// Returns the number that all rows of a row group have in a column, if its statistics say so.
     /// An unsigned number is the one with its bits.
-    pub(crate) fn constant(&self, group: usize, column: &str) -> Option<i64> {
+    pub fn constant(&self, group: usize, column: &str) -> Option<i64> {
         let columns = self.footer.row_group(group).columns();
         let column = columns.iter().find(|found| found.column_path().parts() == [column])?;
         let statistics = column.statistics().filter(|all| all.null_count_opt() == Some(0))?;
@@ -49,14 +49,15 @@ impl CopySource {
 
 /// A row group to be copied.
 #[derive(Clone, Debug)]
-pub(crate) struct CopiedGroup {
-    pub(crate) source: Arc<CopySource>,
+pub struct CopiedGroup {
+    /// The file that has it.
+    pub source: Arc<CopySource>,
     /// The index of the row group.
-    pub(crate) group: usize,
+    pub group: usize,
     /// The new numbers of the directories, one for each row.
-    pub(crate) dir_ids: Vec<i64>,
+    pub dir_ids: Vec<i64>,
     /// The rows of `links` for its rows whose inodes have several names.
-    pub(crate) links: Vec<LinkRow>,
+    pub links: Vec<LinkRow>,
 }
 
 /// Describes a column for the writer that it is copied to.

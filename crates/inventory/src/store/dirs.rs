@@ -14,11 +14,10 @@ use super::text::to_text;
 /// The longest path in the tables, in bytes: the kernel accepts no longer one (`PATH_MAX` without
 /// its NUL). The total length of all paths of a deep tree grows with the square of its depth, so
 /// longer paths are joined from the names when they are read.
-pub(crate) const PATH_BYTES_MAX: usize = 4095;
+pub const PATH_BYTES_MAX: usize = 4095;
 
 /// The completeness of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum DirState {
     /// The inventory has all of its entries.
     Complete,
@@ -35,7 +34,7 @@ impl DirState {
     const ALL: [Self; 4] = [Self::Complete, Self::Partial, Self::Failed, Self::Skipped];
 
     /// Returns the state that has this word in the table.
-    pub(crate) fn from_word(word: &[u8]) -> Option<Self> {
+    pub fn from_word(word: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word().as_bytes() == word)
     }
 
@@ -53,31 +52,40 @@ impl DirState {
 
 /// A row of `dirs`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DirRow<'a> {
+pub struct DirRow<'a> {
     /// The index of the directory in the order of the walk, from 1 on.
-    pub(crate) id: i64,
-    pub(crate) parent: Option<i64>,
+    pub id: i64,
+    /// The number of its parent; `None` for a root.
+    pub parent: Option<i64>,
     /// The number of the last directory below it, or its own.
-    pub(crate) last: i64,
-    pub(crate) root: i32,
-    pub(crate) depth: i32,
-    pub(crate) name: &'a [u8],
+    pub last: i64,
+    /// The number of its root.
+    pub root: i32,
+    /// The number of directories above it, up to its root.
+    pub depth: i32,
+    /// The name; of a root the path.
+    pub name: &'a [u8],
     /// The path; `None` if it is too long for the table.
-    pub(crate) path: Option<&'a [u8]>,
-    pub(crate) meta: Option<&'a EntryRow>,
+    pub path: Option<&'a [u8]>,
+    /// The metadata, if it could be read.
+    pub meta: Option<&'a EntryRow>,
     /// The values of the optional columns.
-    pub(crate) optional_values: Option<&'a OptionalValues<'a>>,
-    pub(crate) own: &'a EntryTotals,
-    pub(crate) below: &'a EntryTotals,
+    pub optional_values: Option<&'a OptionalValues<'a>>,
+    /// The sums over its entries.
+    pub own: &'a EntryTotals,
+    /// The sums over everything below it.
+    pub below: &'a EntryTotals,
     /// The time at which it was read, in microseconds since 1970.
-    pub(crate) scanned: i64,
-    pub(crate) state: DirState,
-    pub(crate) errno: Option<i32>,
+    pub scanned: i64,
+    /// How much of it the inventory has.
+    pub state: DirState,
+    /// The error because of which it is not complete.
+    pub errno: Option<i32>,
 }
 
 /// The buffered rows of a row group.
 #[derive(Default)]
-pub(crate) struct DirsBuffer {
+pub struct DirsBuffer {
     rows: usize,
     ids: [Int64Buffer; 4],
     root: Int32Buffer,
@@ -93,7 +101,8 @@ pub(crate) struct DirsBuffer {
 }
 
 impl DirsBuffer {
-    pub(crate) fn push(&mut self, dir: &DirRow<'_>) {
+    /// Adds a row.
+    pub fn push(&mut self, dir: &DirRow<'_>) {
         self.rows += 1;
         let [id, parent, pre, post] = &mut self.ids;
         id.push(dir.id);
@@ -122,13 +131,13 @@ impl DirsBuffer {
     }
 
     /// Returns the number of bytes of names and paths since the last row group.
-    pub(crate) fn text_bytes(&self) -> usize {
+    pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 }
 
 /// Returns the path for the table; `None` if it is too long.
-pub(crate) fn stored_path(path: &[u8]) -> Option<&[u8]> {
+pub fn stored_path(path: &[u8]) -> Option<&[u8]> {
     Some(path).filter(|path| path.len() <= PATH_BYTES_MAX)
 }
 

@@ -57,7 +57,7 @@ impl Draft {
     ///
     /// # Errors
     /// As [`Draft::create`].
-    pub(crate) fn create_with(path: &Path, mode: u32) -> Result<Self, Error> {
+    pub fn create_with(path: &Path, mode: u32) -> Result<Self, Error> {
         check(path).map_err(|error| Error::new(Op::Create, path, error))?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".part");
@@ -67,7 +67,7 @@ impl Draft {
     }
 
     /// Returns the file.
-    pub(crate) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         &self.file
     }
 

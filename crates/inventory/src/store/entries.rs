@@ -32,7 +32,7 @@ pub(crate) struct EntriesBuffer {
 impl EntriesBuffer {
     /// Adds the rows of a chunk, which are in the directory `dir_id`.
     pub(crate) fn extend(&mut self, dir_id: i64, chunk: &RowChunk) {
-        self.rows += chunk.len();
+        self.rows += chunk.row_count();
         for (row, name, link, optional_values) in chunk.iter_all() {
             self.dir_id.push(dir_id);
             let (text, raw) = to_text(name);

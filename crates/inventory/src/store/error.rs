@@ -40,7 +40,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(op: Op, path: &Path, source: impl Into<Box<dyn Source + Send + Sync>>) -> Self {
+    /// Makes the error of an operation on `path`.
+    pub fn new(op: Op, path: &Path, source: impl Into<Box<dyn Source + Send + Sync>>) -> Self {
         Self { op, path: path.to_owned(), source: source.into() }
     }
 

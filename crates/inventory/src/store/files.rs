@@ -81,7 +81,7 @@ fn open_left(path: &Path, mode: u32) -> io::Result<File> {
 }
 
 /// Returns whether `file` is the file at `path`.
-pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(found) => {
             let held = file.metadata()?;
@@ -93,7 +93,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Opens a file that only its owner may read, and truncates it if it exists.
-pub(crate) fn replace_private(path: &Path) -> io::Result<File> {
+pub fn replace_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(path)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn replace_private(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As renameat2(2) with `RENAME_NOREPLACE`.
-pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // The kernel or the filesystem (NFS, for one) does not support the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_where_free(from, to),
@@ -131,13 +131,13 @@ fn rename_where_free(from: &Path, to: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// As fsync(2).
-pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     sync_directory(parent.unwrap_or(Path::new(".")))
 }
 
 /// Syncs a directory, so that the names in it survive a crash.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 

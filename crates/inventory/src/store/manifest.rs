@@ -18,7 +18,7 @@ use super::parquet_writer::FileStats;
 /// The format version that is written. Readers accept this and all earlier versions.
 pub const VERSION: u32 = 3;
 /// The name of the manifest in the directory.
-pub(crate) const NAME: &str = "manifest.json";
+pub const NAME: &str = "manifest.json";
 /// Most bytes of a manifest. A listed file takes about a hundred bytes.
 const BYTES_MAX: u64 = 256 << 20;
 
@@ -49,7 +49,8 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    pub(crate) fn count(&mut self, state: DirState) {
+    /// Counts a directory.
+    pub fn count(&mut self, state: DirState) {
         *match state {
             DirState::Complete => &mut self.complete,
             DirState::Partial => &mut self.partial,
@@ -59,7 +60,7 @@ impl Completeness {
     }
 
     /// Returns the combined completeness of two inventories.
-    pub(crate) fn merged_with(self, other: &Self) -> Self {
+    pub fn merged_with(self, other: &Self) -> Self {
         Self {
             complete: self.complete + other.complete,
             partial: self.partial + other.partial,
@@ -102,7 +103,7 @@ pub struct ReuseSummary {
 
 /// The name of the option that has the program from whose output an inventory was imported. Such
 /// an inventory has times of whole seconds.
-pub(crate) const IMPORTED_FROM: &str = "imported-from";
+pub const IMPORTED_FROM: &str = "imported-from";
 
 /// An operand of the scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +170,8 @@ pub struct ManifestFile {
 }
 
 impl ManifestFile {
-    pub(crate) fn new(name: String, table: &str, facts: &FileStats) -> Self {
+    /// Makes the entry of a file of `table` that has been written.
+    pub fn new(name: String, table: &str, facts: &FileStats) -> Self {
         let FileStats { rows, bytes, hash } = *facts;
         Self { name, table: table.to_owned(), rows, bytes, xxh64: format!("{hash:016x}") }
     }
@@ -232,7 +234,7 @@ impl Manifest {
     }
 
     /// Writes the manifest to `directory`. It has to be the last file written there.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), Error> {
+    pub fn write(&self, directory: &Path) -> Result<(), Error> {
         let path = directory.join(NAME);
         let failed = |error: std::io::Error| Error::new(Op::Write, &path, error);
         let text = append_checksum(serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?);

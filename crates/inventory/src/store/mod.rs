@@ -22,24 +22,25 @@ mod small_tables;
 mod span;
 mod text;
 
-pub(crate) use checksum::hash;
-pub(crate) use chunk::{EntryRow, EntryTotals, MissingColumns, RowChunk, micros};
-pub(crate) use column::{
-    BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer, TextBuffer,
+pub use checksum::hash;
+pub use chunk::{EntryRow, EntryTotals, MissingColumns, RowChunk, micros};
+pub use column::{
+    BoolBuffer, ColumnBuffer, ColumnEncoding, ColumnKind, ColumnSpec, Int32Buffer, Int64Buffer,
+    PrimitiveBuffer, TextBuffer,
 };
-pub(crate) use copied_group::{CopiedGroup, CopySource};
-pub(crate) use dirs::{DirRow, PATH_BYTES_MAX, stored_path};
-pub(crate) use files::{is_at, rename_new, replace_private, sync_directory, sync_directory_of};
-pub(crate) use manifest::{IMPORTED_FROM, NAME as MANIFEST};
-pub(crate) use optional::OptionalErrors;
-pub(crate) use parquet_writer::{ParquetWriter, TableBuffer};
-pub(crate) use read::{
-    DirColumns, DirRowRead, EntriesByDir, EntryColumns, MetaColumns, NumberColumn, PathColumns, RowGroup,
-    TREE_PATH_BYTES_MAX, TableFile, TextColumn, check_files, damaged, each_of_file, errno_of,
+pub use copied_group::{CopiedGroup, CopySource};
+pub use dirs::{DirRow, DirsBuffer, PATH_BYTES_MAX, stored_path};
+pub use files::{is_at, rename_new, replace_private, sync_directory, sync_directory_of};
+pub use manifest::{IMPORTED_FROM, NAME as MANIFEST};
+pub use optional::OptionalErrors;
+pub use parquet_writer::{FileStats, ParquetWriter, TableBuffer};
+pub use read::{
+    DirColumns, DirRowRead, EntriesByDir, EntryColumns, LongPaths, MetaColumns, NumberColumn, PathColumns,
+    RowGroup, TREE_PATH_BYTES_MAX, TableFile, TextColumn, check_files, damaged, each_of_file, errno_of,
 };
-pub(crate) use segment::{BatchWriter, GROUP_ROWS, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
-pub(crate) use small_tables::{ErrorRow, LinkRow, TIME_OPERATION};
-pub(crate) use text::to_text;
+pub use segment::{BatchWriter, GROUP_ROWS, GROUP_TEXT_BYTES, RowBatch, SegmentWriter};
+pub use small_tables::{ErrorRow, ErrorsBuffer, LinkRow, TIME_OPERATION};
+pub use text::to_text;
 
 pub use dirs::DirState;
 pub use draft::Draft;

@@ -125,26 +125,33 @@ impl TryFrom<String> for OptionalColumns {
 /// The values of the optional columns of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionalValues<'a> {
-    pub(crate) project: Option<u32>,
-    /// The text form that [`names_text`] writes.
-    pub(crate) xattrs: Option<Cow<'a, str>>,
-    pub(crate) acl: Option<bool>,
+    /// The project, by which quotas are counted.
+    pub project: Option<u32>,
+    /// The names of extended attributes: sorted by their bytes and separated by spaces. A space, a
+    /// backslash, a control character and a byte that is not UTF-8 are written as `\xNN`.
+    pub xattrs: Option<Cow<'a, str>>,
+    /// Whether the entry has an access control list.
+    pub acl: Option<bool>,
+    /// Whether a file like `.gitignore` excludes the entry.
     #[serde(default)]
-    pub(crate) ignored: Option<bool>,
-    pub(crate) failed: OptionalErrors,
+    pub ignored: Option<bool>,
+    /// Why values are missing.
+    pub failed: OptionalErrors,
 }
 
 /// The errors because of which values are missing, as errno; 0 without an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OptionalErrors {
-    pub(crate) project: u16,
-    pub(crate) xattrs: u16,
+pub struct OptionalErrors {
+    /// Why there is no project.
+    pub project: u16,
+    /// Why there are no extended attributes.
+    pub xattrs: u16,
 }
 
 impl OptionalErrors {
     /// Iterates over the failed calls: the operation in the table `errors`, the operation in a
     /// message, and the error.
-    pub(crate) fn each(self) -> impl Iterator<Item = (&'static str, &'static str, Errno)> {
+    pub fn each(self) -> impl Iterator<Item = (&'static str, &'static str, Errno)> {
         let all = [
             ("project", "read the project of", self.project),
             ("xattrs", "list the extended attributes of", self.xattrs),
@@ -155,21 +162,22 @@ impl OptionalErrors {
 }
 
 impl OptionalValues<'_> {
-    pub(crate) fn into_owned(self) -> OptionalValues<'static> {
+    /// Returns the same values with a text of their own.
+    pub fn into_owned(self) -> OptionalValues<'static> {
         let Self { project, xattrs, acl, ignored, failed } = self;
         let xattrs = xattrs.map(|text| Cow::Owned(text.into_owned()));
         OptionalValues { project, xattrs, acl, ignored, failed }
     }
 
     /// Returns the values with another one of `ignored`.
-    pub(crate) fn ignored(self, ignored: Option<bool>) -> Self {
+    pub fn ignored(self, ignored: Option<bool>) -> Self {
         Self { ignored, ..self }
     }
 }
 
 impl OptionalValues<'static> {
     /// Reads the values of those columns in `columns` that the inode has.
-    pub(crate) fn read(
+    pub fn read(
         columns: OptionalColumns,
         xattrs: impl FnOnce() -> Result<Option<Vec<u8>>, Errno>,
         project: impl FnOnce() -> Result<Option<u32>, Errno>,

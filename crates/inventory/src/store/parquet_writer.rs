@@ -21,7 +21,7 @@ use super::files::create_private;
 use super::optional::OptionalColumns;
 
 /// The column buffers of a table.
-pub(crate) trait TableBuffer: Default + Send {
+pub trait TableBuffer: Default + Send {
     /// The specifications of the columns, in their order.
     const SPECS: &'static [ColumnSpec];
     /// Returns the column buffers, in the same order, to be written or cleared. Resets the number
@@ -33,15 +33,16 @@ pub(crate) trait TableBuffer: Default + Send {
 
 /// The length and the hash of a file that has been written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileStats {
-    pub(crate) rows: u64,
+pub struct FileStats {
+    /// The number of rows.
+    pub rows: u64,
     pub(crate) bytes: u64,
     /// The xxHash64 of all bytes, with seed 0.
-    pub(crate) hash: u64,
+    pub hash: u64,
 }
 
 /// A Parquet file that is being written.
-pub(crate) struct ParquetWriter<C> {
+pub struct ParquetWriter<C> {
     writer: SerializedFileWriter<HashingFile>,
     /// The optional columns of the file.
     optional_columns: OptionalColumns,
@@ -77,12 +78,12 @@ impl<C: TableBuffer> ParquetWriter<C> {
     }
 
     /// Writes to an empty file.
-    pub(crate) fn to_file(file: File, optional_columns: OptionalColumns) -> Result<Self> {
+    pub fn to_file(file: File, optional_columns: OptionalColumns) -> Result<Self> {
         Self::new(file, true, optional_columns)
     }
 
     /// Writes to a stream, such as a pipe.
-    pub(crate) fn to_stream(stream: File) -> Result<Self> {
+    pub fn to_stream(stream: File) -> Result<Self> {
         Self::new(stream, false, OptionalColumns::default())
     }
 
@@ -95,7 +96,7 @@ impl<C: TableBuffer> ParquetWriter<C> {
     }
 
     /// Writes the buffered rows as a row group, and clears the buffers.
-    pub(crate) fn write(&mut self, columns: &mut C) -> Result<()> {
+    pub fn write(&mut self, columns: &mut C) -> Result<()> {
         if columns.rows() == 0 {
             return Ok(());
         }
@@ -138,7 +139,7 @@ impl<C: TableBuffer> ParquetWriter<C> {
     }
 
     /// Writes the footer, and syncs the file if it is not a stream.
-    pub(crate) fn finish(mut self) -> Result<FileStats> {
+    pub fn finish(mut self) -> Result<FileStats> {
         let rows = self.writer.finish()?.file_metadata().num_rows().unsigned_abs();
         let HashingFile { file, durable, hash, bytes } = self.writer.inner_mut();
         file.flush()?;

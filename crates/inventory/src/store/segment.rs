@@ -23,10 +23,10 @@ use super::small_tables::{ErrorsBuffer, LinkRow, LinksBuffer, OwnersBuffer};
 use crate::owners::{OwnerKind, Owners};
 
 /// Most rows of a row group.
-pub(crate) const GROUP_ROWS: usize = 65_536;
+pub const GROUP_ROWS: usize = 65_536;
 /// Most bytes of text in a row group, which ends at the first of both limits. Three batches are in
 /// memory at once, and a name without any UTF-8 takes five times its length in the columns.
-pub(crate) const GROUP_TEXT_BYTES: usize = 8 << 20;
+pub const GROUP_TEXT_BYTES: usize = 8 << 20;
 /// Batches that wait in the channel while another is written.
 const WAITING: usize = 1;
 /// The stack size of the writing thread.
@@ -42,20 +42,23 @@ const ROOM_PER_TEXT_BYTE: usize = 16;
 
 /// Rows that are passed to the writer.
 #[derive(Default)]
-pub(crate) struct RowBatch {
-    pub(crate) entries: Vec<(i64, Box<RowChunk>)>,
-    pub(crate) dirs: DirsBuffer,
-    pub(crate) errors: ErrorsBuffer,
+pub struct RowBatch {
+    /// Rows of `entries`, each chunk with the number of its directory.
+    pub entries: Vec<(i64, Box<RowChunk>)>,
+    /// Rows of `dirs`.
+    pub dirs: DirsBuffer,
+    /// Rows of `errors`.
+    pub errors: ErrorsBuffer,
     /// The owners and groups of the directories.
-    pub(crate) owners: BTreeSet<(u32, u32)>,
+    pub owners: BTreeSet<(u32, u32)>,
     /// A row group of entries after the row groups of the chunks.
-    pub(crate) copied: Option<CopiedGroup>,
+    pub copied: Option<CopiedGroup>,
     /// The number of entries in the chunks.
-    pub(crate) rows: usize,
+    pub rows: usize,
     /// The number of bytes of their names and link targets.
-    pub(crate) text_bytes: usize,
+    pub text_bytes: usize,
     /// Closes the segment after the rows, if present.
-    pub(crate) checkpoint: Option<CheckpointFn>,
+    pub checkpoint: Option<CheckpointFn>,
 }
 
 /// A function that is called once the segment is closed and synced.
@@ -74,7 +77,7 @@ impl RowBatch {
 
 /// Writes batches to the files of an inventory: on a thread of its own, or, where no thread can be
 /// started, on the calling thread.
-pub(crate) struct BatchWriter {
+pub struct BatchWriter {
     mode: WriterMode,
     limits: RowGroupLimits,
 }
@@ -104,7 +107,7 @@ impl RowGroupLimits {
 
 impl BatchWriter {
     /// Starts the writer.
-    pub(crate) fn start(segments: SegmentWriter) -> Self {
+    pub fn start(segments: SegmentWriter) -> Self {
         let limits = RowGroupLimits::within(address_space_left());
         // The files are sent to the thread once it runs. If the closure owned them and the thread
         // could not be started, they would be lost.
@@ -123,13 +126,13 @@ impl BatchWriter {
     }
 
     /// Returns whether `batch` has to be written before more rows are added to it.
-    pub(crate) fn is_filled(&self, batch: &RowBatch) -> bool {
+    pub fn is_filled(&self, batch: &RowBatch) -> bool {
         batch.row_count() >= self.limits.rows || batch.total_text_bytes() >= self.limits.text_bytes
     }
 
     /// Writes a batch, after waiting for the batches before it. Returns false if writing has
     /// failed; [`BatchWriter::end`] returns the error.
-    pub(crate) fn send(&mut self, batch: RowBatch) -> bool {
+    pub fn send(&mut self, batch: RowBatch) -> bool {
         match &mut self.mode {
             WriterMode::Thread { batches, .. } => batches.send(batch).is_ok(),
             WriterMode::Inline(segments) => {
@@ -144,7 +147,7 @@ impl BatchWriter {
     }
 
     /// Waits until everything is written. Returns the files.
-    pub(crate) fn end(self) -> Result<SegmentWriter, Error> {
+    pub fn end(self) -> Result<SegmentWriter, Error> {
         match self.mode {
             WriterMode::Thread { batches, thread } => {
                 drop(batches);
@@ -156,17 +159,21 @@ impl BatchWriter {
 }
 
 /// The files of an inventory that is being written, one segment after another.
-pub(crate) struct SegmentWriter {
-    pub(crate) directory: PathBuf,
+pub struct SegmentWriter {
+    /// The directory of the inventory.
+    pub directory: PathBuf,
     /// The closed files.
-    pub(crate) files: Vec<ManifestFile>,
-    pub(crate) segment: u32,
+    pub files: Vec<ManifestFile>,
+    /// The number of the segment that is being written.
+    pub segment: u32,
     entries: TableWriter<EntriesBuffer>,
     dirs: TableWriter<DirsBuffer>,
     errors: TableWriter<ErrorsBuffer>,
     links: TableWriter<LinksBuffer>,
-    pub(crate) users: BTreeSet<u32>,
-    pub(crate) groups: BTreeSet<u32>,
+    /// The owners of all entries so far.
+    pub users: BTreeSet<u32>,
+    /// The groups of all entries so far.
+    pub groups: BTreeSet<u32>,
 }
 
 /// The buffer and the file of a table. The file is created with the first row.
@@ -223,7 +230,7 @@ impl TableWriter<EntriesBuffer> {
 impl SegmentWriter {
     /// Creates a writer with these optional columns that continues after `segment` segments, whose
     /// files are `files`.
-    pub(crate) fn new(
+    pub fn new(
         directory: PathBuf,
         files: Vec<ManifestFile>,
         segment: u32,
@@ -313,7 +320,7 @@ impl SegmentWriter {
 
     /// Writes the tables of owners and creates a file for each table that has none. Returns all
     /// files.
-    pub(crate) fn finish(mut self, owners: &Owners) -> Result<Vec<ManifestFile>, Error> {
+    pub fn finish(mut self, owners: &Owners) -> Result<Vec<ManifestFile>, Error> {
         let optional_columns = OptionalColumns::default();
         let (mut users, mut groups) = (
             TableWriter::<OwnersBuffer>::new("users", optional_columns),

@@ -9,25 +9,28 @@ use super::parquet_writer::TableBuffer;
 use super::text::to_text;
 
 /// The operation in a row of `errors` that reports a time out of range.
-pub(crate) const TIME_OPERATION: &str = "time";
+pub const TIME_OPERATION: &str = "time";
 
 /// A row of `errors`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ErrorRow<'a> {
+pub struct ErrorRow<'a> {
     /// The directory; `None` for an operand that does not exist.
-    pub(crate) dir_id: Option<i64>,
+    pub dir_id: Option<i64>,
     /// The entry of the directory, or the operand; `None` for the directory itself.
-    pub(crate) name: Option<&'a [u8]>,
+    pub name: Option<&'a [u8]>,
     /// The path; `None` if it is too long for the table.
-    pub(crate) path: Option<&'a [u8]>,
-    pub(crate) op: &'a str,
-    pub(crate) errno: i32,
-    pub(crate) message: &'a [u8],
+    pub path: Option<&'a [u8]>,
+    /// The operation that failed.
+    pub op: &'a str,
+    /// The error number.
+    pub errno: i32,
+    /// The error's words.
+    pub message: &'a [u8],
 }
 
 /// The buffered rows of `errors`, each about a failed operation.
 #[derive(Default)]
-pub(crate) struct ErrorsBuffer {
+pub struct ErrorsBuffer {
     rows: usize,
     dir_id: Int64Buffer,
     texts: [TextBuffer; 6],
@@ -36,7 +39,8 @@ pub(crate) struct ErrorsBuffer {
 }
 
 impl ErrorsBuffer {
-    pub(crate) fn push(&mut self, failure: &ErrorRow<'_>) {
+    /// Adds a row.
+    pub fn push(&mut self, failure: &ErrorRow<'_>) {
         self.rows += 1;
         let [name, name_raw, path, path_raw, op, message] = &mut self.texts;
         self.dir_id.push_option(failure.dir_id);
@@ -49,7 +53,7 @@ impl ErrorsBuffer {
     }
 
     /// Returns the number of bytes of names and paths since the last row group.
-    pub(crate) fn text_bytes(&self) -> usize {
+    pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 }
@@ -89,19 +93,26 @@ pub(crate) struct LinksBuffer {
 
 /// A row of `links`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinkRow {
-    pub(crate) dir_id: i64,
-    pub(crate) dev: i64,
-    pub(crate) ino: i64,
-    pub(crate) size: i64,
-    pub(crate) blocks: i64,
-    pub(crate) nlink: u32,
+pub struct LinkRow {
+    /// The number of the directory that has the name.
+    pub dir_id: i64,
+    /// The device number.
+    pub dev: i64,
+    /// The inode number.
+    pub ino: i64,
+    /// The size in bytes.
+    pub size: i64,
+    /// The blocks of 512 bytes.
+    pub blocks: i64,
+    /// The number of names.
+    pub nlink: u32,
     /// The modification time, in microseconds since 1970.
-    pub(crate) mtime: i64,
+    pub mtime: i64,
 }
 
 impl LinkRow {
-    pub(crate) fn new(dir_id: i64, row: &super::chunk::EntryRow) -> Self {
+    /// Makes the row of an entry of the directory `dir_id`.
+    pub fn new(dir_id: i64, row: &super::chunk::EntryRow) -> Self {
         let (dev, ino, blocks) = (row.dev.cast_signed(), row.ino.cast_signed(), row.blocks.cast_signed());
         Self { dir_id, dev, ino, size: row.size, blocks, nlink: row.nlink, mtime: row.micros[1] }
     }

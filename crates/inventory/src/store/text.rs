@@ -11,7 +11,7 @@ pub const EXTENSION_BYTES: usize = 16;
 /// UTF-8, invalid bytes are written as `\xNN` and a backslash is doubled. A UTF-8 name that
 /// contains such a `\xNN` is escaped in the same way, so that no two names have the same text:
 /// every text with `\xNN` in it is escaped, and the escapes can be undone.
-pub(crate) fn to_text(name: &[u8]) -> (Cow<'_, str>, Option<&[u8]>) {
+pub fn to_text(name: &[u8]) -> (Cow<'_, str>, Option<&[u8]>) {
     match std::str::from_utf8(name) {
         Ok(text) if !looks_escaped(name) => (Cow::Borrowed(text), None),
         _ => (Cow::Owned(escape(name)), Some(name)),

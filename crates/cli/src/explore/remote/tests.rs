@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use fathom_inventory::scan::{Scan, scan};
+use fathom_scans::scan::{Scan, scan};
 use tar::{Builder, Header};
 
 use super::*;

@@ -13,13 +13,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_inventory::browse::{BrowseKey, BrowsedDir, BrowsedEntry, Browser};
-use fathom_inventory::history::have_same_scope;
-use fathom_inventory::scan::host;
 use fathom_inventory::store::{DirState, Error, Inventory, Span, Table, TableRows};
-use fathom_inventory::top::UsageSum;
 use fathom_io::{Errno, Fields, FileTime, FileType, Meta};
+use fathom_questions::browse::{BrowseKey, BrowsedDir, BrowsedEntry, Browser};
+use fathom_questions::top::UsageSum;
 use fathom_remove::Identity;
+use fathom_scans::history::have_same_scope;
+use fathom_scans::scan::host;
 
 use self::older::OlderInventory;
 use self::places::DirPlaces;
@@ -40,7 +40,7 @@ const LARGEST_MAX: usize = 10_000;
 /// use std::sync::atomic::AtomicBool;
 /// use fathom_explore::source::{Place, Source};
 /// use fathom_explore::sources::inventory::InventorySource;
-/// use fathom_inventory::scan::{Scan, scan};
+/// use fathom_scans::scan::{Scan, scan};
 ///
 /// let temp = tempfile::tempdir()?;
 /// let out = temp.path().join("src.inv");

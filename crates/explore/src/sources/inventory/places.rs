@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use fathom_inventory::browse::BrowseKey;
+use fathom_questions::browse::BrowseKey;
 
 use crate::source::Place;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fathom_inventory::browse::BrowseKey;
+use fathom_questions::browse::BrowseKey;
 
 use crate::listing::is_linked;
 use crate::source::{Amount, Place, Row};

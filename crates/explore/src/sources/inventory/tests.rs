@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use fathom_inventory::diff::{DiffOptions, Sides, growth};
-use fathom_inventory::import::{ImportFormat, ImportSource, import};
-use fathom_inventory::scan::{Exclusions, Scan, scan};
-use fathom_inventory::usage::{UsageTarget, directories, find};
+use fathom_questions::diff::{DiffOptions, Sides, growth};
+use fathom_questions::usage::{UsageTarget, directories, find};
+use fathom_scans::import::{ImportFormat, ImportSource, import};
+use fathom_scans::scan::{Exclusions, Scan, scan};
 
 use super::*;
 use crate::sources::live::{LiveOptions, LiveSource};

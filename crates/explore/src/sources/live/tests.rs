@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-use fathom_inventory::scan::{Scan, scan};
 use fathom_io::Random;
 use fathom_io::blocking::Blocking;
 use fathom_io::sim::{Faults, Rates};
+use fathom_scans::scan::{Scan, scan};
 use fathom_walk::run_unordered_with;
 
 use super::*;

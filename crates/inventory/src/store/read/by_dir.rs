@@ -32,7 +32,7 @@ struct RowRun {
 }
 
 /// An index of the rows of `entries` by directory.
-pub(crate) struct EntriesByDir {
+pub struct EntriesByDir {
     files: Vec<(PathBuf, ManifestFile)>,
     /// Sorted by directory; the runs of one directory are in the order of the rows.
     runs: Vec<RowRun>,
@@ -43,7 +43,7 @@ pub(crate) struct EntriesByDir {
 
 impl EntriesByDir {
     /// Builds the index. Returns the directories that have entries without metadata as well.
-    pub(crate) fn read(inventory: &Inventory) -> std::result::Result<(Self, HashSet<i64>), Error> {
+    pub fn read(inventory: &Inventory) -> std::result::Result<(Self, HashSet<i64>), Error> {
         let (mut runs, mut unknown) = (Vec::new(), HashSet::new());
         let mut files = Vec::new();
         for at in inventory.files_of(Table::Entries) {
@@ -59,7 +59,7 @@ impl EntriesByDir {
     }
 
     /// Calls `take` with the rows of the directory `dir_id`, in their order.
-    pub(crate) fn each(
+    pub fn each(
         &mut self,
         dir_id: i64,
         mut take: impl FnMut(Box<RowChunk>),

@@ -11,7 +11,7 @@ const GROUP: usize = 32;
 const BLOCK_MAX: u64 = 1 << 16;
 
 /// Returns an error that says what is wrong with a file.
-pub(crate) fn damaged(what: &str) -> ParquetError {
+pub fn damaged(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
 

@@ -13,7 +13,7 @@ use crate::store::dirs::DirState;
 use crate::store::optional::OptionalValues;
 
 /// The columns of a row group of `dirs`.
-pub(crate) struct DirColumns {
+pub struct DirColumns {
     pre: NumberColumn,
     post: NumberColumn,
     parent: NumberColumn,
@@ -35,25 +35,40 @@ type SumColumns = ([NumberColumn; 5], Vec<NumberColumn>);
 
 /// A row of `dirs` that was read. The fields are named as in [`crate::store::DirRow`].
 #[derive(Debug)]
-pub(crate) struct DirRowRead<'a> {
-    pub(crate) id: i64,
-    pub(crate) parent: Option<i64>,
-    pub(crate) last: i64,
-    pub(crate) root: i32,
-    pub(crate) depth: i32,
-    pub(crate) name: &'a [u8],
-    pub(crate) path: Option<&'a [u8]>,
-    pub(crate) meta: Option<EntryRow>,
-    pub(crate) optional_values: Option<OptionalValues<'a>>,
-    pub(crate) own: EntryTotals,
-    pub(crate) below: EntryTotals,
-    pub(crate) scanned: i64,
-    pub(crate) state: DirState,
-    pub(crate) errno: Option<i32>,
+pub struct DirRowRead<'a> {
+    /// See [`DirRow::id`](crate::store::DirRow::id).
+    pub id: i64,
+    /// See [`DirRow::parent`](crate::store::DirRow::parent).
+    pub parent: Option<i64>,
+    /// See [`DirRow::last`](crate::store::DirRow::last).
+    pub last: i64,
+    /// See [`DirRow::root`](crate::store::DirRow::root).
+    pub root: i32,
+    /// See [`DirRow::depth`](crate::store::DirRow::depth).
+    pub depth: i32,
+    /// See [`DirRow::name`](crate::store::DirRow::name).
+    pub name: &'a [u8],
+    /// See [`DirRow::path`](crate::store::DirRow::path).
+    pub path: Option<&'a [u8]>,
+    /// See [`DirRow::meta`](crate::store::DirRow::meta).
+    pub meta: Option<EntryRow>,
+    /// See [`DirRow::optional_values`](crate::store::DirRow::optional_values).
+    pub optional_values: Option<OptionalValues<'a>>,
+    /// See [`DirRow::own`](crate::store::DirRow::own).
+    pub own: EntryTotals,
+    /// See [`DirRow::below`](crate::store::DirRow::below).
+    pub below: EntryTotals,
+    /// See [`DirRow::scanned`](crate::store::DirRow::scanned).
+    pub scanned: i64,
+    /// See [`DirRow::state`](crate::store::DirRow::state).
+    pub state: DirState,
+    /// See [`DirRow::errno`](crate::store::DirRow::errno).
+    pub errno: Option<i32>,
 }
 
 impl DirColumns {
-    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
+    /// Reads the columns of a row group.
+    pub fn read(group: &RowGroup<'_>) -> Result<Self> {
         let number = |name| group.numbers(name);
         let own = [
             number("n_files")?,
@@ -87,7 +102,7 @@ impl DirColumns {
     }
 
     /// Returns the row `row` of the row group, which has to have it.
-    pub(crate) fn row(&self, row: usize) -> Result<DirRowRead<'_>> {
+    pub fn row(&self, row: usize) -> Result<DirRowRead<'_>> {
         let number = |column: &NumberColumn| column.or_zero()[row];
         let narrow = |column: &NumberColumn| {
             i32::try_from(column.or_zero()[row]).map_err(|_| damaged("a number is too large"))

@@ -17,7 +17,7 @@ use super::values::{COLUMN_BYTES_MAX, ColumnValues, NumberColumn, TextColumn};
 use crate::store::column::ColumnKind;
 
 /// A row group of a file.
-pub(crate) struct RowGroup<'a> {
+pub struct RowGroup<'a> {
     part: &'a TableFile,
     columns: &'a RowGroupMetaData,
     rows: usize,
@@ -28,23 +28,24 @@ impl<'a> RowGroup<'a> {
         Self { part, columns, rows }
     }
 
-    pub(crate) fn rows(&self) -> usize {
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Returns whether the file has the column `name`.
-    pub(crate) fn has_column(&self, name: &str) -> bool {
+    pub fn has_column(&self, name: &str) -> bool {
         let mut specs = self.part.specs.iter().zip(&self.part.places);
         specs.any(|(spec, place)| spec.name == name && place.is_some())
     }
 
     /// Reads the column `name`, which has to be one of numbers.
-    pub(crate) fn numbers(&self, name: &str) -> Result<NumberColumn> {
+    pub fn numbers(&self, name: &str) -> Result<NumberColumn> {
         self.column(name, |kind| !is_text(kind))
     }
 
     /// Reads the column `name`, which has to be one of texts or bytes.
-    pub(crate) fn texts(&self, name: &str) -> Result<TextColumn> {
+    pub fn texts(&self, name: &str) -> Result<TextColumn> {
         self.column(name, is_text)
     }
 

@@ -16,7 +16,7 @@ const NANOS: [&str; 3] = ["atime_ns", "mtime_ns", "ctime_ns"];
 
 /// The inode metadata of a row group. Columns that have not been loaded are `None`.
 #[derive(Default)]
-pub(crate) struct MetaColumns {
+pub struct MetaColumns {
     /// The columns of [`NUMBERS`].
     numbers: [Option<NumberColumn>; 8],
     /// Access, modification and change time.
@@ -60,7 +60,7 @@ impl OptionalReader {
 
 impl MetaColumns {
     /// Reads all columns.
-    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
+    pub fn read(group: &RowGroup<'_>) -> Result<Self> {
         let mut columns = Self::default();
         columns.load(group, |_| true)?;
         Ok(columns)
@@ -68,7 +68,7 @@ impl MetaColumns {
 
     /// Reads those columns that are needed and have not been read. `needs` is given the names of
     /// columns. The mode is always read: a row without one has no metadata.
-    pub(crate) fn load(&mut self, group: &RowGroup<'_>, needs: impl Fn(&str) -> bool) -> Result<()> {
+    pub fn load(&mut self, group: &RowGroup<'_>, needs: impl Fn(&str) -> bool) -> Result<()> {
         let numbers = NUMBERS.into_iter().zip(&mut self.numbers);
         let times = MICROS.into_iter().zip(&mut self.micros).chain(NANOS.into_iter().zip(&mut self.nanos));
         for (name, column) in numbers.chain(times).chain([("btime", &mut self.btime)]) {
@@ -88,7 +88,7 @@ impl MetaColumns {
 
     /// Returns the values of the optional columns of a row; `None` if the file has no optional
     /// column.
-    pub(crate) fn optional_values(&self, row: usize) -> Option<OptionalValues<'_>> {
+    pub fn optional_values(&self, row: usize) -> Option<OptionalValues<'_>> {
         self.optional.as_ref().map(|columns| columns.values(row))
     }
 
@@ -102,7 +102,7 @@ impl MetaColumns {
     /// Returns the metadata of a row, if it is known. Values of columns that have not been loaded
     /// are 0, and so are those that the row lacks, of which the fields say whether there is an
     /// owner, and a time of modification.
-    pub(crate) fn get(&self, row: usize) -> Option<Meta> {
+    pub fn get(&self, row: usize) -> Option<Meta> {
         let value = |column: &Option<NumberColumn>| column.as_ref().and_then(|column| column.get(row));
         let [dev, ino, mode, uid, gid, nlink, size, blocks] = self.numbers.each_ref().map(value);
         let mode = mode?;

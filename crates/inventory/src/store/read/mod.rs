@@ -43,18 +43,17 @@ use super::manifest::{Manifest, ManifestFile};
 use super::parquet_writer::TableBuffer;
 use super::small_tables::{ErrorsBuffer, LinksBuffer, OwnersBuffer};
 use crate::owners::Owners;
-use paths::LongPaths;
 
-pub(crate) use by_dir::EntriesByDir;
-pub(crate) use decode::damaged;
-pub(crate) use dirs::{DirColumns, DirRowRead};
-pub(crate) use group::RowGroup;
-pub(crate) use metas::MetaColumns;
-pub(crate) use paths::{PathColumns, TREE_PATH_BYTES_MAX};
-pub(crate) use rows::{EntryColumns, errno_of};
-pub(crate) use table_file::TableFile;
+pub use by_dir::EntriesByDir;
+pub use decode::damaged;
+pub use dirs::{DirColumns, DirRowRead};
+pub use group::RowGroup;
+pub use metas::MetaColumns;
+pub use paths::{LongPaths, PathColumns, TREE_PATH_BYTES_MAX};
+pub use rows::{EntryColumns, errno_of};
+pub use table_file::TableFile;
 pub use table_rows::{TableRows, ValueKind};
-pub(crate) use values::{NumberColumn, TextColumn};
+pub use values::{NumberColumn, TextColumn};
 
 /// A table of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +91,8 @@ impl Table {
         }
     }
 
-    pub(crate) fn specs(self) -> &'static [ColumnSpec] {
+    /// Returns the columns of the table.
+    pub fn specs(self) -> &'static [ColumnSpec] {
         match self {
             Self::Dirs => DirsBuffer::SPECS,
             Self::Entries => EntriesBuffer::SPECS,
@@ -110,7 +110,7 @@ impl Table {
 ///
 /// # let temp = tempfile::tempdir()?;
 /// # let out = temp.path().join("src.inv");
-/// # use fathom_inventory::scan::{Scan, scan};
+/// # use fathom_scans::scan::{Scan, scan};
 /// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
 /// let inventory = Inventory::open(&out)?;
 /// assert!(inventory.manifest().completeness.is_complete());
@@ -165,33 +165,21 @@ impl Inventory {
     /// rows. Comparing hashes does not count.
     ///
     /// ```
-    /// use fathom_inventory::replay::{ReplayEntry, ReplayVisitor, replay};
-    /// use fathom_inventory::store::{DirState, Inventory};
-    /// use fathom_inventory::store::Span;
-    ///
-    /// /// Looks at names, or at names and sizes.
-    /// struct Names(bool);
-    ///
-    /// impl ReplayVisitor for Names {
-    ///     fn needs_metadata(&self) -> bool {
-    ///         self.0
-    ///     }
-    ///     fn needs_column(&self, name: &str) -> bool {
-    ///         name == "size"
-    ///     }
-    ///     fn entry(&mut self, _item: &ReplayEntry<'_>) {}
-    ///     fn enter(&mut self, _item: &ReplayEntry<'_>, _state: DirState) {}
-    /// }
+    /// use std::ops::ControlFlow;
+    /// use fathom_inventory::store::{Error, Inventory, Span, Table};
     ///
     /// # let temp = tempfile::tempdir()?;
     /// # let out = temp.path().join("src.inv");
-    /// # use fathom_inventory::scan::{Scan, scan};
+    /// # use fathom_scans::scan::{Scan, scan};
     /// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
     /// let inventory = Inventory::open(&out)?;
-    /// replay(&inventory, Span::ALL, Names(false))?;
-    /// let names = inventory.bytes_read();
-    /// replay(&inventory, Span::ALL, Names(true))?;
-    /// assert!(inventory.bytes_read() > 2 * names);
+    /// let read = |columns: &[&str]| -> Result<u64, Error> {
+    ///     let before = inventory.bytes_read();
+    ///     let go_on = &mut |_: &_| ControlFlow::Continue(());
+    ///     inventory.each_rows(Table::Entries, Span::ALL, columns, go_on)?;
+    ///     Ok(inventory.bytes_read() - before)
+    /// };
+    /// assert!(read(&["name", "size"])? > read(&["name"])?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -201,12 +189,12 @@ impl Inventory {
 
     /// Returns whether its tables have the column `column` of inode metadata.
     #[must_use]
-    pub(crate) fn has_column(&self, column: &str) -> bool {
+    pub fn has_column(&self, column: &str) -> bool {
         META.iter().any(|spec| spec.name == column && spec.is_in(self.manifest.optional_columns))
     }
 
     /// Returns an error that is not about one of the files.
-    pub(crate) fn refused(&self, why: &str) -> Error {
+    pub fn refused(&self, why: &str) -> Error {
         refused(&self.directory, why.to_owned())
     }
 
@@ -226,7 +214,7 @@ impl Inventory {
 
     /// Opens every file as readers do, and checks its footer, its columns and the sizes of its row
     /// groups.
-    pub(crate) fn check_shape(&self) -> Result<(), Error> {
+    pub fn check_shape(&self) -> Result<(), Error> {
         for table in Table::ALL {
             for at in self.files_of(table) {
                 let listed = &self.manifest.files[at];
@@ -240,18 +228,18 @@ impl Inventory {
     }
 
     /// Iterates over the indices in the manifest of the files of a table.
-    pub(crate) fn files_of(&self, table: Table) -> impl Iterator<Item = usize> {
+    pub fn files_of(&self, table: Table) -> impl Iterator<Item = usize> {
         let files = self.manifest.files.iter().enumerate();
         files.filter(move |(_, file)| file.table == table.name()).map(|(at, _)| at)
     }
 
     /// Returns the path of the file at an index of the manifest.
-    pub(crate) fn file_path(&self, at: usize) -> PathBuf {
+    pub fn file_path(&self, at: usize) -> PathBuf {
         self.directory.join(&self.manifest.files[at].name)
     }
 
     /// Opens the file at an index of the manifest. Its hash is verified the first time.
-    pub(crate) fn open_file(&self, at: usize, table: Table) -> parquet::errors::Result<TableFile> {
+    pub fn open_file(&self, at: usize, table: Table) -> parquet::errors::Result<TableFile> {
         let (listed, verified, path) = (&self.manifest.files[at], &self.verified[at], self.file_path(at));
         // Two threads may both verify the file: the flag only saves work, and publishes nothing.
         if !verified.load(Ordering::Relaxed) {
@@ -262,7 +250,7 @@ impl Inventory {
     }
 
     /// Returns the directories whose paths are too long for the table.
-    pub(crate) fn long_paths(&self) -> Result<&LongPaths, Error> {
+    pub fn long_paths(&self) -> Result<&LongPaths, Error> {
         if let Some(paths) = self.long_paths.get() {
             return Ok(paths);
         }
@@ -271,7 +259,7 @@ impl Inventory {
     }
 
     /// Returns the path of a directory for which the table has none.
-    pub(crate) fn long_path(&self, dir_id: i64) -> Result<Vec<u8>, Error> {
+    pub fn long_path(&self, dir_id: i64) -> Result<Vec<u8>, Error> {
         self.long_paths()?.get(dir_id).ok_or_else(|| self.refused("a directory has no path"))
     }
 
@@ -287,14 +275,14 @@ impl Inventory {
     }
 
     /// Returns the path of a file of a table.
-    pub(crate) fn path_of(&self, table: Table, file: usize) -> Result<PathBuf, Error> {
+    pub fn path_of(&self, table: Table, file: usize) -> Result<PathBuf, Error> {
         let at = self.files_of(table).nth(file);
         let at = at.ok_or_else(|| self.refused("it has fewer files than its manifest says"))?;
         Ok(self.directory.join(&self.manifest.files[at].name))
     }
 
     /// Returns the number of rows of each row group of each file of a table.
-    pub(crate) fn group_rows(&self, table: Table) -> Result<Vec<Vec<u64>>, Error> {
+    pub fn group_rows(&self, table: Table) -> Result<Vec<Vec<u64>>, Error> {
         let rows = |at: usize| {
             let part = self.open_file(at, table);
             let path = || self.directory.join(&self.manifest.files[at].name);
@@ -304,7 +292,7 @@ impl Inventory {
     }
 
     /// Calls `with` for one row group of one file of a table.
-    pub(crate) fn group(
+    pub fn group(
         &self,
         table: Table,
         file: usize,
@@ -336,7 +324,7 @@ impl Inventory {
     }
 
     /// Calls `with` for each row group of `table`, in the order of the rows.
-    pub(crate) fn each(
+    pub fn each(
         &self,
         table: Table,
         mut with: impl FnMut(&RowGroup<'_>) -> parquet::errors::Result<()>,
@@ -355,7 +343,7 @@ impl Inventory {
 }
 
 /// Checks files that are not in a manifest yet: they exist, and their hashes are as recorded.
-pub(crate) fn check_files(directory: &Path, files: &[ManifestFile]) -> Result<(), Error> {
+pub fn check_files(directory: &Path, files: &[ManifestFile]) -> Result<(), Error> {
     for file in files {
         check_present(directory, file)?;
         let path = directory.join(&file.name);
@@ -365,7 +353,7 @@ pub(crate) fn check_files(directory: &Path, files: &[ManifestFile]) -> Result<()
 }
 
 /// Calls `with` for each row group of a file that has been verified.
-pub(crate) fn each_of_file(
+pub fn each_of_file(
     directory: &Path,
     file: &ManifestFile,
     table: Table,

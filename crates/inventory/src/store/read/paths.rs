@@ -17,18 +17,19 @@ use crate::normal::{components, is_same};
 
 /// The longest path that is joined, in bytes. Every ancestor takes an inode, so no filesystem has a
 /// longer path.
-pub(crate) const TREE_PATH_BYTES_MAX: usize = 64 << 20;
+pub const TREE_PATH_BYTES_MAX: usize = 64 << 20;
 
 /// The path columns of a row group.
-pub(crate) struct PathColumns([TextColumn; 2]);
+pub struct PathColumns([TextColumn; 2]);
 
 impl PathColumns {
-    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
+    /// Reads the columns of a row group.
+    pub fn read(group: &RowGroup<'_>) -> Result<Self> {
         Ok(Self([group.texts("path")?, group.texts("path_raw")?]))
     }
 
     /// Returns the path of a row; `None` if it is too long for the table.
-    pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
         let [text, raw] = &self.0;
         raw.get(row).or(text.get(row))
     }
@@ -52,7 +53,7 @@ struct LongPathDir {
 
 /// The directories whose paths the table does not have.
 #[derive(Debug)]
-pub(crate) struct LongPaths {
+pub struct LongPaths {
     /// Sorted by number, with all ancestors.
     dirs: Vec<LongPathDir>,
     names: Vec<u8>,
@@ -141,7 +142,7 @@ impl LongPaths {
     }
 
     /// Returns the path of the directory with this number.
-    pub(crate) fn get(&self, dir_id: i64) -> Option<Vec<u8>> {
+    pub fn get(&self, dir_id: i64) -> Option<Vec<u8>> {
         let index = self.dirs.binary_search_by_key(&dir_id, |dir| dir.id).ok()?;
         let mut path = vec![b'/'; self.dirs[index].path_len];
         for at in self.ancestors(index) {
@@ -152,7 +153,7 @@ impl LongPaths {
     }
 
     /// Returns the range of numbers of the directory at `path` and of everything below it.
-    pub(crate) fn find(&self, path: &[u8]) -> Option<RangeInclusive<i64>> {
+    pub fn find(&self, path: &[u8]) -> Option<RangeInclusive<i64>> {
         let (steps, last) = (components(path).count(), components(path).next_back());
         // Few directories have the same number of names in their path and the same last name, so
         // few paths are joined.

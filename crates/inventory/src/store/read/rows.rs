@@ -16,7 +16,7 @@ use crate::store::chunk::{EntryRow, MissingColumns, RowChunk};
 const ERRNO_END: i64 = 4096;
 
 /// The columns of a row group of `entries`.
-pub(crate) struct EntryColumns {
+pub struct EntryColumns {
     name: [TextColumn; 2],
     file_type: TextColumn,
     link: [TextColumn; 2],
@@ -25,7 +25,8 @@ pub(crate) struct EntryColumns {
 }
 
 impl EntryColumns {
-    pub(crate) fn read(group: &RowGroup<'_>) -> Result<Self> {
+    /// Reads the columns of a row group.
+    pub fn read(group: &RowGroup<'_>) -> Result<Self> {
         Ok(Self {
             name: [group.texts("name")?, group.texts("name_raw")?],
             file_type: group.texts("type")?,
@@ -36,7 +37,7 @@ impl EntryColumns {
     }
 
     /// Returns rows that are all in one directory.
-    pub(crate) fn chunk(&self, rows: Range<usize>) -> Result<RowChunk> {
+    pub fn chunk(&self, rows: Range<usize>) -> Result<RowChunk> {
         let mut chunk = RowChunk::default();
         chunk.reserve(rows.len());
         for row in rows {
@@ -63,7 +64,7 @@ impl EntryColumns {
 }
 
 /// Returns the error with this number; `EIO` if there is none.
-pub(crate) fn errno_of(number: Option<i64>) -> Errno {
+pub fn errno_of(number: Option<i64>) -> Errno {
     let number = number.filter(|number| (1..ERRNO_END).contains(number));
     number.map_or(Errno::IO, |number| Errno::from_raw_os_error(number as i32))
 }

@@ -58,7 +58,7 @@ impl ByteSource {
 }
 
 /// A file of a table.
-pub(crate) struct TableFile {
+pub struct TableFile {
     pub(super) source: ByteSource,
     pub(super) bytes: u64,
     pub(super) specs: &'static [ColumnSpec],
@@ -70,9 +70,9 @@ pub(crate) struct TableFile {
 }
 
 impl TableFile {
-    /// Opens the file at `path`, which has to have the columns of its table. [`verify`] compares
+    /// Opens the file at `path`, which has to have the columns of its table. `verify` compares
     /// its hash.
-    pub(crate) fn open(path: &Path, listed: &ManifestFile, specs: &'static [ColumnSpec]) -> Result<Self> {
+    pub fn open(path: &Path, listed: &ManifestFile, specs: &'static [ColumnSpec]) -> Result<Self> {
         let part = Self::new(ByteSource::File(File::open(path)?), listed.bytes, specs)?;
         let rows: i64 = part.footer.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(listed.rows) {
@@ -102,12 +102,12 @@ impl TableFile {
     }
 
     /// Checks that readers accept every row group, without reading it.
-    pub(crate) fn check_shape(&self) -> Result<()> {
+    pub fn check_shape(&self) -> Result<()> {
         self.each(&mut |group| group.check_shape())
     }
 
     /// Calls `with` for each row group.
-    pub(crate) fn each(&self, with: &mut impl FnMut(&RowGroup<'_>) -> Result<()>) -> Result<()> {
+    pub fn each(&self, with: &mut impl FnMut(&RowGroup<'_>) -> Result<()>) -> Result<()> {
         let mut left = self.footer.file_metadata().num_rows();
         for (number, group) in self.footer.row_groups().iter().enumerate() {
             left = left.checked_sub(group.num_rows()).ok_or_else(|| damaged("it has too many rows"))?;
@@ -122,7 +122,7 @@ impl TableFile {
     }
 
     /// Returns row group `number`, counted from 0.
-    pub(crate) fn group(&self, number: usize) -> Result<RowGroup<'_>> {
+    pub fn group(&self, number: usize) -> Result<RowGroup<'_>> {
         let group = self.footer.row_groups().get(number).ok_or_else(|| damaged("it has fewer row groups"))?;
         Ok(RowGroup::new(self, group, self.rows(group)?))
     }

@@ -96,7 +96,7 @@ impl Inventory {
     ///
     /// # let temp = tempfile::tempdir()?;
     /// # let out = temp.path().join("src.inv");
-    /// # use fathom_inventory::scan::{Scan, scan};
+    /// # use fathom_scans::scan::{Scan, scan};
     /// # scan(&Scan { roots: vec![c"src".into()], ..Scan::default() }, &out, &mut ())?;
     /// let inventory = Inventory::open(&out)?;
     /// let mut files = None;
@@ -105,7 +105,7 @@ impl Inventory {
     ///     files = root.and_then(|row| rows.number(1, row));
     ///     ControlFlow::Continue(())
     /// })?;
-    /// assert!(files > Some(50));
+    /// assert!(files > Some(20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn each_rows(

@@ -30,7 +30,7 @@ pub(super) trait ColumnValues: Default {
 
 /// A decoded column of numbers. A row without a value has 0.
 #[derive(Debug, Default)]
-pub(crate) struct NumberColumn {
+pub struct NumberColumn {
     values: Vec<i64>,
     width: NumberWidth,
     /// For each row, whether it has a value; empty if all rows have one.
@@ -49,12 +49,13 @@ enum NumberWidth {
 }
 
 impl NumberColumn {
-    pub(crate) fn get(&self, row: usize) -> Option<i64> {
+    /// Returns the value of a row, if it has one.
+    pub fn get(&self, row: usize) -> Option<i64> {
         self.present.get(row).is_none_or(|present| *present).then(|| self.values[row])
     }
 
     /// Returns the numbers, 0 for a row without a value.
-    pub(crate) fn or_zero(&self) -> &[i64] {
+    pub fn or_zero(&self) -> &[i64] {
         &self.values
     }
 
@@ -146,14 +147,15 @@ impl ColumnValues for NumberColumn {
 
 /// A decoded column of texts or byte strings. A row without a value has an empty one.
 #[derive(Debug, Default)]
-pub(crate) struct TextColumn {
+pub struct TextColumn {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     present: Vec<bool>,
 }
 
 impl TextColumn {
-    pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
+    /// Returns the value of a row, if it has one.
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
         self.present.get(row).is_none_or(|present| *present).then(|| self.or_empty(row))
     }
 
