@@ -20,6 +20,7 @@ mod error;
 mod executor;
 pub mod fixture;
 mod histogram;
+pub mod judgement;
 pub mod lang;
 pub mod machine;
 pub mod pattern;
@@ -41,7 +42,9 @@ pub use error::{Error, Op};
 pub use executor::{ProcessExecutor, Programs};
 pub use histogram::{LatencyBucket, LatencyHistogram};
 pub use row::Row;
-pub use run::{ArmSummary, CommandUse, Interval, Noise, Run, UnavailableArm};
+pub use run::{
+    ArmSummary, CommandUse, Interval, Noise, RequirementOutcome, RequirementVerdict, Run, UnavailableArm,
+};
 pub use workload::Workload;
 
 /// Runs the program of the README as a test.

@@ -38,8 +38,17 @@ pub fn kernel() -> String {
 
 /// Returns the peak resident memory of this process (`VmHWM` in proc_pid_status(5)).
 pub(crate) fn own_peak_memory_bytes() -> u64 {
+    own_status("VmHWM:")
+}
+
+/// Returns the resident memory of this process that is no part of a file (`RssAnon`).
+pub(crate) fn own_private_memory_bytes() -> u64 {
+    own_status("RssAnon:")
+}
+
+fn own_status(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
     kibibytes.unwrap_or_default() * 1024
 }

@@ -165,6 +165,47 @@ pub struct UnavailableArm {
     pub reason: String,
 }
 
+/// Whether a requirement was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequirementOutcome {
+    /// It was met.
+    Met,
+    /// The estimate is above the limit, but the limit lies within its interval.
+    Unsure,
+    /// It was missed.
+    Missed,
+    /// A command was not measured.
+    #[default]
+    Unmeasured,
+}
+
+impl RequirementOutcome {
+    /// Returns the word for tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Unsure => "unsure",
+            Self::Missed => "missed",
+            Self::Unmeasured => "not measured",
+        }
+    }
+}
+
+/// A requirement, and what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequirementVerdict {
+    /// The label of the cell.
+    pub cell: String,
+    /// The requirement as a sentence.
+    pub requirement: String,
+    /// The measurement as text; empty if there is none.
+    pub measured: String,
+    /// Whether the requirement was met.
+    pub outcome: RequirementOutcome,
+}
+
 /// A whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -192,4 +233,7 @@ pub struct Run {
     pub unavailable: Vec<UnavailableArm>,
     /// Every sample, in order of execution.
     pub rows: Vec<Row>,
+    /// The requirements on commands, and whether they were met; empty for other workloads.
+    #[serde(default)]
+    pub verdicts: Vec<RequirementVerdict>,
 }

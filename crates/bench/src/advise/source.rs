@@ -142,7 +142,7 @@ impl<L: AdviceObserver> SampleSource for DirectorySource<'_, '_, L> {
             none => none.insert(Fixture::new(&self.dir, cell.clone())?),
         };
         let names = arms.iter().map(Arm::full_name).collect();
-        let plan = RunPlan { arms: names, baseline: arms[0].full_name(), blocks, seed };
+        let plan = RunPlan::new(names, arms[0].full_name(), blocks, seed);
         let mut observer = Limited { observer: &mut self.observer, end };
         Ok(runner::run(&plan, &mut ProcessExecutor::new(fixture, arms, self.programs), &mut observer))
     }

@@ -3,16 +3,23 @@
 //! Owns: preparations of samples, the check of outputs, and a [`Row`] for each sample. Does not
 //! own: the schedule of samples (`runner`), statistics and reports.
 
+mod cases;
+mod cold;
 mod output;
 mod process;
+mod requirement;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::io;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+use serde::{Deserialize, Deserializer};
+
+pub use cases::{CasesFile, CommandCase, CommandOutput, SameOutput};
 pub use output::OutputSum;
 use process::{ProcessEnd, Standard};
+pub use requirement::{CommandRequirement, RequirementLimit};
 
 use crate::fixture::CpuTicks;
 use crate::runner::Executor;
@@ -24,66 +31,58 @@ pub const LANG: &str = "command";
 pub const WORKLOAD: &str = "run";
 
 /// A command to measure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CommandArm {
-    /// Its name in reports, unique in a run.
+    /// Its name in reports, unique in a case.
     pub name: String,
-    /// The program and its arguments. A single word with a space in it is text for sh(1).
+    /// The program and its arguments.
+    #[serde(rename = "run", deserialize_with = "words_of_file")]
     pub words: Vec<OsString>,
     /// Text for sh(1), which runs before each sample and is not measured.
+    #[serde(default, deserialize_with = "text_of_file")]
     pub prepare: Option<OsString>,
+    /// A word by which requirements mean several commands.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// The number of blocks, from the first on, in which it runs; `None` for all.
+    #[serde(default)]
+    pub blocks: Option<u32>,
+    /// Whether the run goes on without the command if it fails.
+    #[serde(default, rename = "optional")]
+    pub is_optional: bool,
 }
 
-/// The treatment of the outputs and statuses of commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CommandRules {
-    /// Whether the standard output is `/dev/null` and not a pipe that is read. Some programs do
-    /// less work then.
-    pub discards_output: bool,
-    /// Whether a command may end with a status other than 0.
-    pub ignores_failure: bool,
+fn words_of_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<OsString>, D::Error> {
+    cases::CommandWords::deserialize(deserializer).map(Vec::from)
 }
 
-/// Executes commands as samples.
+fn text_of_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OsString>, D::Error> {
+    String::deserialize(deserializer).map(|text| Some(text.into()))
+}
+
+/// Returns the words that run `text` by sh(1).
+#[must_use]
+pub fn shell_words(text: &OsStr) -> Vec<OsString> {
+    ["sh", "-c"].map(OsString::from).into_iter().chain([text.to_owned()]).collect()
+}
+
+/// Executes the commands of a case as samples.
 #[derive(Debug)]
 pub struct CommandExecutor<'a> {
-    arms: &'a [CommandArm],
-    rules: CommandRules,
-    cell: String,
+    case: &'a CommandCase,
     stop: &'a AtomicBool,
     /// The bytes that each command wrote when its output was checked.
     checked: Vec<Option<OutputSum>>,
     notes: Vec<String>,
 }
 
-impl CommandArm {
-    fn command(&self) -> Command {
-        let words: &[OsString] = &self.words;
-        match words {
-            [text] if text.as_bytes().contains(&b' ') => shell(text),
-            [program, arguments @ ..] => {
-                let mut command = Command::new(program);
-                command.args(arguments);
-                command
-            }
-            [] => shell(OsStr::new("")),
-        }
-    }
-}
-
-fn shell(text: &OsStr) -> Command {
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(text);
-    command
-}
-
 impl<'a> CommandExecutor<'a> {
-    /// Executes `arms` for the cell called `cell`. If `stop` becomes true, a command is killed with
-    /// its descendants.
+    /// Executes the commands of `case`. If `stop` becomes true, a command is killed with its
+    /// descendants.
     #[must_use]
-    pub fn new(arms: &'a [CommandArm], rules: CommandRules, cell: &str, stop: &'a AtomicBool) -> Self {
-        let checked = vec![None; arms.len()];
-        Self { arms, rules, cell: cell.to_owned(), stop, checked, notes: Vec::new() }
+    pub fn new(case: &'a CommandCase, stop: &'a AtomicBool) -> Self {
+        Self { case, stop, checked: vec![None; case.commands.len()], notes: Vec::new() }
     }
 
     /// Executes the command with the number `index` once, unmeasured, and keeps the sum of its
@@ -92,8 +91,7 @@ impl<'a> CommandExecutor<'a> {
     /// # Errors
     /// As [`Executor::execute`].
     pub fn check(&mut self, index: usize) -> Result<(OutputSum, f64), Error> {
-        let arms = self.arms;
-        let end = self.run(&arms[index], true)?;
+        let end = self.run(&self.case.commands[index], true)?;
         let sum = end.output.unwrap_or_default();
         self.checked[index] = Some(sum);
         Ok((sum, end.seconds))
@@ -107,24 +105,42 @@ impl<'a> CommandExecutor<'a> {
 
     /// Prepares for a sample of `arm` and executes it. Its output is always read if `checks`.
     fn run(&self, arm: &CommandArm, checks: bool) -> Result<ProcessEnd, Error> {
-        if let Some(text) = &arm.prepare {
-            let what = text.to_string_lossy();
-            let end = process::run(&mut shell(text), Standard::Discarded, self.stop);
-            let end = end.map_err(|error| Error::new(Op::Prepare, what.clone(), error))?;
-            end.check_status().map_err(|cause| Error::new(Op::Prepare, what, cause))?;
-        }
-        let standard = match (checks, self.rules.discards_output) {
+        // A run goes on without an arm that cannot be started.
+        let op = if arm.is_optional { Op::Start } else { Op::Execute };
+        self.prepare(arm, checks)?;
+        let standard = match (checks, self.case.output) {
             (true, _) => Standard::Summed,
-            (false, true) => Standard::Discarded,
-            (false, false) => Standard::Counted,
+            (false, CommandOutput::Null) => Standard::Discarded,
+            (false, CommandOutput::Pipe) => Standard::Counted,
         };
-        let failed = |cause: String| Error::new(Op::Execute, &arm.name, cause);
-        let end = process::run(&mut arm.command(), standard, self.stop)
-            .map_err(|error| Error::new(Op::Execute, &arm.name, error))?;
-        if !self.rules.ignores_failure {
-            end.check_status().map_err(failed)?;
+        let end = self.process(&arm.words, standard).map_err(|error| Error::new(op, &arm.name, error))?;
+        if !self.case.ignore_failure {
+            end.check_status().map_err(|cause| Error::new(op, &arm.name, cause))?;
         }
         Ok(end)
+    }
+
+    fn prepare(&self, arm: &CommandArm, checks: bool) -> Result<(), Error> {
+        if let Some(text) = &arm.prepare {
+            let failed = |cause: String| Error::new(Op::Prepare, text.to_string_lossy(), cause);
+            let end = self.process(&shell_words(text), Standard::Discarded);
+            let end = end.map_err(|error| Error::new(Op::Prepare, text.to_string_lossy(), error))?;
+            end.check_status().map_err(failed)?;
+        }
+        if self.case.cold && !checks {
+            let dropped = cold::make_cold(&arm.words[0], self.case.directory.as_deref());
+            dropped.map_err(|error| Error::new(Op::Prepare, &arm.name, error))?;
+        }
+        Ok(())
+    }
+
+    fn process(&self, words: &[OsString], standard: Standard) -> io::Result<ProcessEnd> {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        if let Some(directory) = &self.case.directory {
+            command.current_dir(directory);
+        }
+        process::run(&mut command, standard, self.stop)
     }
 
     /// Adds a note, unless one has the same beginning.
@@ -136,7 +152,7 @@ impl<'a> CommandExecutor<'a> {
 
     /// Notes facts that a reader of the sample's numbers has to know.
     fn notice(&mut self, index: usize, end: &ProcessEnd) {
-        let name = &self.arms[index].name;
+        let name = &self.case.commands[index].name;
         let (known, now) = (self.checked[index].map(|sum| sum.bytes), end.output.map(|sum| sum.bytes));
         if let (Some(known), Some(now)) = (known, now)
             && known != now
@@ -148,7 +164,7 @@ impl<'a> CommandExecutor<'a> {
         if end.used.peak_memory_bytes <= end.memory_floor_bytes {
             let floor = end.memory_floor_bytes as f64 / 1e6;
             let rest =
-                format!("is {floor:.1} MB or less: the kernel counts that of the program which started it");
+                format!("is {floor:.1} MB or less: the kernel counts what the program which started it has");
             self.note_once(&format!("the peak memory of '{name}' "), &rest);
         }
         if end.migrations.is_none() {
@@ -167,7 +183,7 @@ impl<'a> CommandExecutor<'a> {
             model: LANG.to_owned(),
             threads: 1,
             depth: 1,
-            cache: "none".to_owned(),
+            cache: if self.case.cold { "cold" } else { "none" }.to_owned(),
             sync: "none".to_owned(),
             block,
             seconds: end.seconds,
@@ -187,7 +203,7 @@ impl<'a> CommandExecutor<'a> {
             written_bytes: Some(used.written_bytes),
             steal,
             verified: true,
-            cell: self.cell.clone(),
+            cell: self.case.name.clone(),
             ..Row::default()
         }
     }
@@ -195,14 +211,14 @@ impl<'a> CommandExecutor<'a> {
 
 impl Executor for CommandExecutor<'_> {
     fn execute(&mut self, name: &ArmName, block: u32) -> Result<Row, Error> {
-        let arms = self.arms;
-        let index = arms.iter().position(|arm| arm.name == name.method);
+        let case = self.case;
+        let index = case.commands.iter().position(|arm| arm.name == name.method);
         let index = index.ok_or_else(|| Error::new(Op::Execute, name.to_string(), "there is no such arm"))?;
         let ticks = CpuTicks::now();
-        let end = self.run(&arms[index], false)?;
+        let end = self.run(&case.commands[index], false)?;
         let steal = CpuTicks::now().stolen_since(ticks);
         self.notice(index, &end);
-        Ok(self.row(&arms[index], block, &end, steal))
+        Ok(self.row(&case.commands[index], block, &end, steal))
     }
 }
 
@@ -211,16 +227,28 @@ mod tests {
     use super::*;
 
     fn arm(name: &str, words: &[&str], prepare: Option<&str>) -> CommandArm {
-        let words = words.iter().map(OsString::from).collect();
-        CommandArm { name: name.to_owned(), words, prepare: prepare.map(OsString::from) }
+        let words = match words {
+            [text] if text.contains(' ') => shell_words(OsStr::new(text)),
+            words => words.iter().map(OsString::from).collect(),
+        };
+        CommandArm {
+            name: name.to_owned(),
+            words,
+            prepare: prepare.map(OsString::from),
+            ..CommandArm::default()
+        }
+    }
+
+    fn case(commands: impl Into<Vec<CommandArm>>) -> CommandCase {
+        CommandCase { name: "run".to_owned(), commands: commands.into(), ..CommandCase::default() }
     }
 
     #[test]
     fn a_row_has_what_the_process_used() {
         let stop = AtomicBool::new(false);
         let text = "dd if=/dev/zero of=/dev/null bs=96M count=1 status=none; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo x";
-        let arms = [arm("dd", &[text], None)];
-        let mut executor = CommandExecutor::new(&arms, CommandRules::default(), "run", &stop);
+        let case = case([arm("dd", &[text], None)]);
+        let mut executor = CommandExecutor::new(&case, &stop);
         assert_eq!(executor.check(0).unwrap().0.bytes, 2);
         let row = executor.execute(&ArmName::new(LANG, "dd"), 3).unwrap();
         assert!(row.seconds > 0.0 && row.cpu_s > 0.0 && row.cpu_s < row.seconds * 64.0, "{row:?}");
@@ -230,15 +258,18 @@ mod tests {
     }
 
     #[test]
-    fn words_are_arguments_and_text_is_for_the_shell() {
+    fn words_are_arguments_and_run_in_the_directory_of_the_case() {
         let stop = AtomicBool::new(false);
+        let dir = tempfile::tempdir().unwrap();
         let arms = [
-            arm("words", &["printf", "%s-", "a b", "$HOME"], None),
-            arm("text", &["printf %s- 'a b' | cat"], None),
+            arm("words", &["printf", "%s-", "a b", "$HOME"], Some("pwd >place")),
+            arm("text", &["cat place"], None),
         ];
-        let mut executor = CommandExecutor::new(&arms, CommandRules::default(), "run", &stop);
-        let sums = [0, 1].map(|index| executor.check(index).unwrap().0);
-        assert_eq!(sums, [OutputSum::of(b"a b-$HOME-"), OutputSum::of(b"a b-")]);
+        let case = CommandCase { directory: Some(dir.path().to_owned()), ..case(arms) };
+        let mut executor = CommandExecutor::new(&case, &stop);
+        assert_eq!(executor.check(0).unwrap().0, OutputSum::of(b"a b-$HOME-"));
+        let place = format!("{}\n", dir.path().canonicalize().unwrap().display());
+        assert_eq!(executor.check(1).unwrap().0, OutputSum::of(place.as_bytes()));
     }
 
     #[test]
@@ -247,15 +278,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let append = format!("echo x >>{}", log.display());
-        let arms = [
+        let mut case = case([
             arm("true", &["true"], Some(&append)),
             arm("fails", &["echo first >&2; echo second >&2; exit 3"], None),
             arm("absent", &["no-such-program-here"], None),
             arm("killed", &["kill -9 $$"], None),
             arm("unprepared", &["true"], Some("echo why >&2; exit 1")),
-        ];
-        let rules = CommandRules::default();
-        let mut executor = CommandExecutor::new(&arms, rules, "run", &stop);
+        ]);
+        let mut executor = CommandExecutor::new(&case, &stop);
         executor.check(0).unwrap();
         executor.execute(&ArmName::new(LANG, "true"), 1).unwrap();
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\nx\n");
@@ -267,24 +297,26 @@ mod tests {
             "cannot prepare 'echo why >&2; exit 1': exit status: 1: why",
         ];
         assert_eq!(said, expected);
-        let rules = CommandRules { ignores_failure: true, ..rules };
-        assert!(CommandExecutor::new(&arms, rules, "run", &stop).check(1).is_ok());
+        case.commands[1].is_optional = true;
+        assert!(CommandExecutor::new(&case, &stop).check(1).unwrap_err().is_unavailable());
+        case.ignore_failure = true;
+        assert!(CommandExecutor::new(&case, &stop).check(1).is_ok());
     }
 
     #[test]
-    fn an_output_that_changes_and_a_small_process_are_noted_once() {
+    fn an_output_that_changes_is_noted_once_and_a_small_process_has_its_own_memory() {
         let stop = AtomicBool::new(false);
         let dir = tempfile::tempdir().unwrap();
         let text = format!("cd {} && echo x >>log && cat log", dir.path().display());
-        let arms = [arm("grows", &[&text], None)];
-        let mut executor = CommandExecutor::new(&arms, CommandRules::default(), "run", &stop);
+        let case = case([arm("grows", &[&text], None)]);
+        let mut executor = CommandExecutor::new(&case, &stop);
         executor.check(0).unwrap();
-        for block in 1..4 {
-            executor.execute(&ArmName::new(LANG, "grows"), block).unwrap();
-        }
+        let rows: Vec<Row> =
+            (1..4).map(|block| executor.execute(&ArmName::new(LANG, "grows"), block).unwrap()).collect();
         let changes = executor.notes().iter().filter(|note| note.contains("not the same each time"));
         assert_eq!(changes.count(), 1, "{:?}", executor.notes());
-        let small = executor.notes().iter().filter(|note| note.starts_with("the peak memory of 'grows'"));
-        assert_eq!(small.count(), 1, "{:?}", executor.notes());
+        // The program of this test is larger than a shell, and was counted for it.
+        let own = crate::machine::own_peak_memory_bytes();
+        assert!(rows.iter().all(|row| row.memory_bytes.unwrap() < own / 2), "{own} {rows:?}");
     }
 }

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_io::sys::{ChildUsage, MigrationCounter, wait_for_child};
+use fathom_io::sys::{ChildUsage, MigrationCounter, start_by_fork, wait_for_child};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::OutputSum;
-use crate::machine::own_peak_memory_bytes;
+use crate::machine::own_private_memory_bytes;
 use crate::report::escape_line;
 
 /// Interval of the checks for a stop. It is long enough not to disturb the measurement.
@@ -40,7 +40,7 @@ pub(super) struct ProcessEnd {
     /// From the start of the process to its end.
     pub(super) seconds: f64,
     pub(super) used: ChildUsage,
-    /// The peak memory of this process when it started the command.
+    /// The private memory of this process when it started the command.
     pub(super) memory_floor_bytes: u64,
     /// `None` if this user may not count them.
     pub(super) migrations: Option<u64>,
@@ -82,7 +82,8 @@ pub(super) fn run(command: &mut Command, standard: Standard, stop: &AtomicBool) 
     // the terminal signals this process only.
     command.process_group(0).stdin(Stdio::null()).stderr(Stdio::piped());
     command.stdout(if standard == Standard::Discarded { Stdio::null() } else { Stdio::piped() });
-    let memory_floor_bytes = own_peak_memory_bytes();
+    start_by_fork(command);
+    let memory_floor_bytes = own_private_memory_bytes();
     thread::scope(|scope| {
         let (sender, messages) = channel();
         scope.spawn(move || start_and_wait(command, &sender));

@@ -8,10 +8,10 @@ use super::{
     significant,
 };
 use crate::summary::MARGIN;
-use crate::{ArmSummary, CommandUse, Noise, Run, Workload};
+use crate::{ArmSummary, CommandUse, Noise, RequirementVerdict, Run, Workload};
 
-/// Formats `run`: the arms and the noise of each cell, then discarded samples, unavailable arms and
-/// notes.
+/// Formats `run`: the arms and the noise of each cell, then requirements, discarded samples,
+/// unavailable arms and notes.
 #[must_use]
 pub fn table(run: &Run) -> String {
     let sentences = sentences(run);
@@ -21,7 +21,11 @@ pub fn table(run: &Run) -> String {
     };
     let cells = run.arms.chunk_by(|one, next| one.cell == next.cell);
     let parts = cells.map(|arms| cell_part(run, arms, sentence(&arms[0].cell)));
-    parts.chain([remarks(run)]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    parts
+        .chain([requirements(run), remarks(run)])
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Formats `run` as a table of each cell in Markdown, with its sentence, then what [`table`] ends
@@ -34,6 +38,9 @@ pub fn markdown_table(run: &Run) -> String {
         let (align, rows) = align_and_rows(&arms);
         let (cell, sentence) = (markdown_text(&cell), markdown_text(&sentence));
         let _ = writeln!(text, "### {cell}\n\n{sentence}\n\n{}", markdown(&align, &rows));
+    }
+    if !run.verdicts.is_empty() {
+        let _ = writeln!(text, "### Requirements\n\n{}", markdown(&[Align::Left; 4], &verdict_rows(run)));
     }
     let remarks = remarks(run);
     text + &remarks
@@ -223,6 +230,24 @@ fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
         );
     }
     text
+}
+
+/// Formats what was required, and whether it was met; empty if nothing was.
+fn requirements(run: &Run) -> String {
+    if run.verdicts.is_empty() {
+        return String::new();
+    }
+    format!("requirements\n\n{}", aligned(&[Align::Left; 4], &verdict_rows(run)))
+}
+
+fn verdict_rows(run: &Run) -> Vec<Vec<String>> {
+    let head = ["outcome", "case", "required", "measured"].map(str::to_owned).to_vec();
+    let row = |verdict: &RequirementVerdict| {
+        let RequirementVerdict { cell, requirement, measured, outcome } = verdict;
+        let texts = [outcome.word(), cell, requirement, measured].map(escape_line);
+        Vec::from(texts)
+    };
+    [head].into_iter().chain(run.verdicts.iter().map(row)).collect()
 }
 
 fn percent(share: f64) -> String {

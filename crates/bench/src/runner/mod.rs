@@ -6,7 +6,7 @@
 
 mod rules;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::stats::Random;
 use crate::{ArmName, Error, Op, Row, UnavailableArm};
@@ -58,8 +58,18 @@ pub struct RunPlan {
     pub baseline: ArmName,
     /// Number of blocks.
     pub blocks: u32,
+    /// The number of blocks, from the first on, of arms that do not run in all of them.
+    pub fewer_blocks: BTreeMap<ArmName, u32>,
     /// The seed of the order.
     pub seed: u64,
+}
+
+impl RunPlan {
+    /// Plans all `arms` in all `blocks`.
+    #[must_use]
+    pub fn new(arms: Vec<ArmName>, baseline: ArmName, blocks: u32, seed: u64) -> Self {
+        Self { arms, baseline, blocks, fewer_blocks: BTreeMap::new(), seed }
+    }
 }
 
 /// The way in which a run ended.
@@ -105,7 +115,8 @@ pub fn run(plan: &RunPlan, executor: &mut dyn Executor, observer: &mut dyn RunOb
 /// Returns the arms of a block in order of execution, each with the name in its rows. The order
 /// does not depend on which arms turned out to be unavailable.
 fn order(plan: &RunPlan, block: u32) -> Vec<(ArmName, ArmName)> {
-    let mut arms: Vec<_> = plan.arms.iter().map(|arm| (arm.clone(), arm.clone())).collect();
+    let runs = |arm: &&ArmName| plan.fewer_blocks.get(*arm).is_none_or(|blocks| block <= *blocks);
+    let mut arms: Vec<_> = plan.arms.iter().filter(runs).map(|arm| (arm.clone(), arm.clone())).collect();
     if plan.arms.contains(&plan.baseline) {
         arms.push((plan.baseline.clone(), plan.baseline.second_copy()));
     }

@@ -111,6 +111,15 @@ fn ratio(bootstrap: &Bootstrap, logs: &LogRatios) -> Option<Interval> {
     Some(Interval { median: logs.median.exp(), low: logs.low.exp(), high: logs.high.exp() })
 }
 
+/// Returns the time of the arm `one` divided by the time of `other`: the median of the ratios
+/// within the blocks of `rows`, the samples of a cell. `None` if they have no block in common.
+#[must_use]
+pub fn ratio_between(rows: &[Row], one: &ArmName, other: &ArmName, seed: u64) -> Option<Interval> {
+    let samples = CellSamples::of(rows);
+    let find = |name: &ArmName| samples.arms.iter().find(|arm| arm.name == *name);
+    ratio(&Bootstrap::new(samples.blocks, seed), &find(one)?.log_ratios_to(find(other)?))
+}
+
 /// The arms that an arm is compared with.
 struct ReferenceArms<'a> {
     bootstrap: &'a Bootstrap,

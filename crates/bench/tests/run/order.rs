@@ -62,7 +62,7 @@ impl RunObserver for Notes {
 }
 
 fn plan(blocks: u32) -> RunPlan {
-    RunPlan { arms: ["a", "b", "c"].map(arm).to_vec(), baseline: arm("a"), blocks, seed: 1 }
+    RunPlan::new(["a", "b", "c"].map(arm).to_vec(), arm("a"), blocks, 1)
 }
 
 fn ran(mock: &mut Mock, blocks: u32) -> RunOutcome {

@@ -234,6 +234,10 @@ fn prepare(line: &str, home: &Tree) {
             home.path(),
         );
     }
+    if line.contains("--cases cases.toml") {
+        let case = "[[case]]\nname = 'a'\ncommand = [{ name = 'true', run = 'true' }]\n";
+        fs::write(home.path().join("cases.toml"), case).expect("the directory can be written to");
+    }
     if line.contains("--resume") {
         let inventory = line.split_whitespace().find(|word| word.ends_with(".inv"));
         let inventory = inventory.expect("an example names the inventory to go on with");
@@ -243,6 +247,15 @@ fn prepare(line: &str, home: &Tree) {
     if let Some((_, words)) = line.split_once("--since ") {
         let previous = words.split_whitespace().next().expect("an example names the earlier inventory");
         run(&format!("fathom scan -o {previous} srv"), home.path());
+    }
+}
+
+#[test]
+fn every_file_of_cases_in_the_documents_makes_sense() {
+    let files = blocks("docs/measuring.md", "toml");
+    assert!(!files.is_empty());
+    for file in files {
+        fathom_bench::commands::CasesFile::parse(&file, "cases.toml".as_ref()).expect(&file);
     }
 }
 

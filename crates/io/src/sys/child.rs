@@ -3,8 +3,8 @@
 use std::io;
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
 
 use super::process::{Usage, usage_from};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
@@ -27,6 +27,24 @@ pub struct ChildUsage {
     pub read_bytes: u64,
     /// Bytes that these processes have left for devices to write.
     pub written_bytes: u64,
+}
+
+/// Has `command` start its process by fork(2), where it would take posix_spawn(3).
+///
+/// The kernel counts the memory that a process has before it becomes another program in its peak
+/// memory. That is all memory of this process after a vfork(2), which posix_spawn(3) uses, and its
+/// private memory alone after a fork(2).
+///
+/// ```
+/// let mut command = std::process::Command::new("true");
+/// fathom_io::sys::start_by_fork(&mut command);
+/// assert!(command.status()?.success());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn start_by_fork(command: &mut Command) {
+    // SAFETY: the closure does nothing, so it does nothing that is not allowed between fork(2) and
+    // exec(2).
+    unsafe { command.pre_exec(|| Ok(())) };
 }
 
 /// Waits until `child` has ended (wait4(2)). Its standard input is not closed.

@@ -39,7 +39,7 @@ pub(crate) use aio::{AioCall, AioQueue, AioRequest};
 pub use cache::{PageCacheStat, cached, forget_cached, resident};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use child::MigrationCounter;
-pub use child::{ChildUsage, wait_for_child};
+pub use child::{ChildUsage, start_by_fork, wait_for_child};
 pub use file::{open_file, read_file, security_context};
 #[cfg(all(target_os = "linux", not(feature = "posix")))]
 pub use file::{peers_ended, send_file, unacknowledged};

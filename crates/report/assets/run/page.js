@@ -94,6 +94,7 @@ const folded = [...CELLS.map(({ name, rows }) => [name, rows]), ["Samples of no 
 const sections = [
   leadSection(JSON.parse(document.getElementById("lead").textContent)),
   summarySection(CELLS),
+  section("Requirements", requirementTable()),
   ...CELLS.map(cellSection),
   section("Warm against cold", warmColdFigures(CELLS)),
   section("Notes", list("ul", "", RUN.notes.map(item))),

@@ -92,3 +92,12 @@ function unavailableTable() {
   const rows = RUN.unavailable.map(({ lang, method, reason }) => element("tr", {}, ...[lang, method, reason].map(textCell)));
   return table("Arms that could not run here", ["language", "arm", "reason"].map((head) => [head, true]), rows);
 }
+
+// What was required of commands, and whether it was met.
+function requirementTable() {
+  const rows = RUN.verdicts.map(({ outcome, cell, requirement, measured }) => {
+    const texts = [outcome === "unmeasured" ? "not measured" : outcome, cell, requirement, measured];
+    return element("tr", { className: outcome }, ...texts.map(textCell));
+  });
+  return table("Requirements", ["outcome", "case", "required", "measured"].map((head) => [head, true]), rows);
+}

@@ -1,8 +1,12 @@
 //! The arguments of `fathom bench run`: the commands, their names and preparations.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
-use fathom_bench::commands::{CommandArm, CommandRules};
+use fathom_bench::commands::{
+    CasesFile, CommandArm, CommandCase, CommandOutput, SameOutput, shell_words as by_shell,
+};
 use fathom_text::quote::Charset;
 
 use super::table::{COMMANDS_RUN, CommandsOption, OUTPUT_WORDS, SAME_OUTPUT_WORDS};
@@ -12,25 +16,11 @@ use crate::bench::{shell_words, values};
 use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
 use crate::shared::value;
 
-/// The requirement on the outputs of the commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum SameOutput {
-    /// A difference is noted.
-    #[default]
-    Noted,
-    /// They have the same bytes, or nothing is measured.
-    Bytes,
-    /// They have the same lines in any order, or nothing is measured.
-    Lines,
-}
-
 /// The arguments of `run`.
 #[derive(Debug, Default)]
 pub(crate) struct CommandsArgs {
-    /// At least one, with unique names.
-    pub(crate) arms: Vec<CommandArm>,
-    pub(crate) rules: CommandRules,
-    pub(crate) same_output: SameOutput,
+    /// The cases of a file, or one of the commands on the command line.
+    pub(crate) cases: Vec<CommandCase>,
     pub(crate) run: RunArgs,
     pub(crate) targets: ReportTargets,
 }
@@ -56,35 +46,81 @@ fn split(mut words: Vec<OsString>) -> (Vec<OsString>, Vec<OsString>) {
 #[derive(Default)]
 struct CommandsParser {
     args: CommandsArgs,
+    /// The file of cases.
+    file: Option<PathBuf>,
+    /// The case of the command line, as far as options tell.
+    case: CommandCase,
+    /// The first option about commands, which a file of cases has itself.
+    about_commands: Option<&'static str>,
     names: Vec<String>,
     prepare: Vec<OsString>,
 }
 
 impl CommandsParser {
     fn apply(&mut self, key: CommandsOption, option: &OptionValue) -> Result<(), Vec<u8>> {
-        let args = &mut self.args;
-        match key {
-            CommandsOption::Run(key) => args.run.apply(key, option)?,
-            CommandsOption::Report(key) => args.targets.apply(key, option)?,
-            CommandsOption::Name => self.names.push(String::from_utf8_lossy(option.bytes()).into_owned()),
-            CommandsOption::Prepare => self.prepare.push(values::os_string(option.bytes())),
+        let case = &mut self.case;
+        let name = match key {
+            CommandsOption::Run(key) => return self.args.run.apply(key, option),
+            CommandsOption::Report(key) => return self.args.targets.apply(key, option),
+            CommandsOption::Cases => {
+                self.file = Some(values::path(option.bytes())?);
+                return Ok(());
+            }
+            CommandsOption::Name => {
+                self.names.push(String::from_utf8_lossy(option.bytes()).into_owned());
+                "--name"
+            }
+            CommandsOption::Prepare => {
+                self.prepare.push(values::os_string(option.bytes()));
+                "--prepare"
+            }
+            CommandsOption::Cold => {
+                case.cold = true;
+                "--cold"
+            }
             CommandsOption::Output => {
-                let discards = |word: &[u8]| value::one_of(word, OUTPUT_WORDS, &[false, true]);
-                args.rules.discards_output = option.read(discards)?;
+                let outputs = [CommandOutput::Pipe, CommandOutput::Null];
+                case.output = option.read(|word| value::one_of(word, OUTPUT_WORDS, &outputs))?;
+                "--output"
             }
-            CommandsOption::IgnoreFailure => args.rules.ignores_failure = true,
-            CommandsOption::SameOutput if option.given.is_none() => args.same_output = SameOutput::Bytes,
+            CommandsOption::IgnoreFailure => {
+                case.ignore_failure = true;
+                "--ignore-failure"
+            }
             CommandsOption::SameOutput => {
-                let rules = [SameOutput::Bytes, SameOutput::Lines];
-                args.same_output = option.read(|word| value::one_of(word, SAME_OUTPUT_WORDS, &rules))?;
+                let rules = [SameOutput::Bytes, SameOutput::Lines, SameOutput::Any];
+                case.same_output = match option.given {
+                    None => SameOutput::Bytes,
+                    Some(_) => option.read(|word| value::one_of(word, SAME_OUTPUT_WORDS, &rules))?,
+                };
+                "--same-output"
             }
-        }
+        };
+        self.about_commands.get_or_insert(name);
         Ok(())
     }
 
-    /// Adds the commands: each `--` of `words` begins another one.
+    /// Reads the file of cases, or adds the commands: each `--` of `words` begins another one.
     fn finish(mut self, words: &[OsString]) -> Result<CommandsArgs, Vec<u8>> {
         self.args.targets.check()?;
+        let Some(file) = self.file.take() else {
+            let case = self.case_of(words)?;
+            self.args.cases.push(case);
+            return Ok(self.args);
+        };
+        if let Some(option) = self.about_commands {
+            return Err(
+                format!("{option} is for commands on the command line, and --cases has its own").into_bytes()
+            );
+        }
+        if !words.is_empty() {
+            return Err(b"--cases has the commands: none can follow a '--'".to_vec());
+        }
+        self.args.cases = CasesFile::read(&file).map_err(|error| error.to_string().into_bytes())?.cases;
+        Ok(self.args)
+    }
+
+    fn case_of(&self, words: &[OsString]) -> Result<CommandCase, Vec<u8>> {
         let commands: Vec<&[OsString]> = words.split(|word| word == "--").collect();
         if commands.iter().any(|command| command.is_empty()) {
             return Err(b"missing operand: commands, each after a '--'".to_vec());
@@ -94,11 +130,12 @@ impl CommandsParser {
         if self.prepare.len() > 1 && self.prepare.len() != commands.len() {
             return Err(count_error("--prepare", "all commands, or ", self.prepare.len(), commands.len()));
         }
-        let arms = names.into_iter().zip(&commands).enumerate();
-        let arms =
-            arms.map(|(at, (name, words))| CommandArm { name, words: words.to_vec(), prepare: prepared(at) });
-        self.args.arms = arms.collect();
-        Ok(self.args)
+        let arm = |(at, (name, words)): (usize, (String, &&[OsString]))| {
+            let words = words_of(words);
+            CommandArm { name, words, prepare: prepared(at), ..CommandArm::default() }
+        };
+        let commands: Vec<_> = names.into_iter().zip(&commands).enumerate().map(arm).collect();
+        Ok(CommandCase { name: label(&commands), commands, ..self.case.clone() })
     }
 
     /// Returns the names of the commands: from `--name`, or the commands themselves, with a number
@@ -123,6 +160,25 @@ impl CommandsParser {
             }
         }
         Ok(names)
+    }
+}
+
+/// Returns the words of a command. A single word with a space in it is text for sh(1).
+fn words_of(words: &[OsString]) -> Vec<OsString> {
+    match words {
+        [text] if text.as_bytes().contains(&b' ') => by_shell(text),
+        words => words.to_vec(),
+    }
+}
+
+/// Names the cell of commands on the command line, the same in runs that can be compared.
+fn label(commands: &[CommandArm]) -> String {
+    let first = &commands[0].prepare;
+    let is_shared = commands.iter().all(|arm| arm.prepare == *first);
+    match first {
+        None => "commands".to_owned(),
+        Some(text) if is_shared => format!("commands, each after '{}'", text.to_string_lossy()),
+        Some(_) => "commands, each after a preparation of its own".to_owned(),
     }
 }
 
@@ -151,18 +207,23 @@ mod tests {
     fn commands_follow_dashes_and_have_the_names_that_they_are() {
         let line = "--blocks 3 --prepare sync -- du -s . -- find . -name x'y -- du -s .";
         let args = read(line).expect("it makes sense");
-        let names: Vec<&str> = args.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let arms = &args.cases[0].commands;
+        let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(names, ["du -s .", "find . -name 'x'\\''y'", "du -s . #3"]);
-        assert!(args.arms.iter().all(|arm| arm.prepare.as_deref() == Some("sync".as_ref())));
-        assert_eq!((args.arms[1].words.len(), args.run.blocks), (4, Some(3)));
-        assert_eq!(args.same_output, SameOutput::Noted);
+        assert!(arms.iter().all(|arm| arm.prepare.as_deref() == Some("sync".as_ref())));
+        assert_eq!((arms[1].words.len(), args.run.blocks), (4, Some(3)));
+        assert_eq!(args.cases[0].same_output, SameOutput::Noted);
         let line = "--name a --name b --prepare x --prepare y --same-output=lines -- true -- false";
         let args = read(line).expect("it makes sense");
-        let prepared = |at: usize| args.arms[at].prepare.as_deref().and_then(|text| text.to_str());
-        assert_eq!((args.arms[1].name.as_str(), prepared(0), prepared(1)), ("b", Some("x"), Some("y")));
-        assert_eq!(args.same_output, SameOutput::Lines);
+        let prepared =
+            |at: usize| args.cases[0].commands[at].prepare.as_deref().and_then(|text| text.to_str());
+        assert_eq!(
+            (args.cases[0].commands[1].name.as_str(), prepared(0), prepared(1)),
+            ("b", Some("x"), Some("y"))
+        );
+        assert_eq!(args.cases[0].same_output, SameOutput::Lines);
         let args = read("--same-output --csv=plain.csv -- true").expect("it makes sense");
-        assert_eq!(args.same_output, SameOutput::Bytes);
+        assert_eq!(args.cases[0].same_output, SameOutput::Bytes);
     }
 
     #[test]
@@ -181,6 +242,9 @@ mod tests {
                 "--prepare is for all commands, or each command: 2 are given for 1 commands",
             ),
             ("--output=x -- true", "invalid argument 'x'"),
+            ("--cases no-such-file", "cannot read 'no-such-file': No such file or directory"),
+            ("--cases f -- true", "--cases has the commands: none can follow a '--'"),
+            ("--cold --cases f", "--cold is for commands on the command line, and --cases has its own"),
             ("--csv=plain:x -- true", "--csv=plain is for workloads"),
         ] {
             let said = read(line).expect_err(line);

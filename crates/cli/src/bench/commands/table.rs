@@ -11,8 +11,10 @@ use crate::shared::flag::{self, Flag, ValueKind, long};
 pub(crate) enum CommandsOption {
     Run(RunOption),
     Report(TargetOption),
+    Cases,
     Name,
     Prepare,
+    Cold,
     Output,
     SameOutput,
     IgnoreFailure,
@@ -22,18 +24,20 @@ pub(crate) enum CommandsOption {
 pub(super) const OUTPUT_WORDS: &[&str] = &["pipe", "null"];
 
 /// The values of `--same-output`.
-pub(super) const SAME_OUTPUT_WORDS: &[&str] = &["bytes", "lines"];
+pub(super) const SAME_OUTPUT_WORDS: &[&str] = &["bytes", "lines", "any"];
 
 const COMMANDS: &str = "The commands";
 
 const FLAGS: &[Flag<CommandsOption>] = &[
+    long(CommandsOption::Cases, "cases", COMMANDS, "read commands, and what is required of them, from FILE").required("FILE", ValueKind::File),
     long(CommandsOption::Prepare, "prepare", COMMANDS, "run TEXT by sh(1) before each sample, unmeasured; once for all commands, or once for each")
         .required("TEXT", ValueKind::Text),
+    long(CommandsOption::Cold, "cold", COMMANDS, "drop the caches of the kernel before each sample, except for the programs; needs root"),
     long(CommandsOption::Name, "name", COMMANDS, "call a command NAME in the reports; once for each").required("NAME", ValueKind::Text),
     long(CommandsOption::Output, "output", COMMANDS, "send the output to a `pipe` that is read, or to `/dev/null` with `null` (default: pipe)")
         .required("WHERE", ValueKind::Words(OUTPUT_WORDS))
         .more("Programs such as tar(1) and grep(1) do less work if they write to `/dev/null`."),
-    long(CommandsOption::SameOutput, "same-output", COMMANDS, "measure nothing unless all outputs have the same `bytes`, or the same `lines` in any order (default: bytes)")
+    long(CommandsOption::SameOutput, "same-output", COMMANDS, "measure nothing unless all outputs have the same `bytes`, or the same `lines` in any order, or compare them not at all with `any` (default: bytes)")
         .optional("HOW", ValueKind::Words(SAME_OUTPUT_WORDS))
         .more("Without this option, a difference is noted below the table."),
     long(CommandsOption::IgnoreFailure, "ignore-failure", COMMANDS, "continue if a command exits with another status than 0"),
@@ -52,7 +56,7 @@ const FLAGS: &[Flag<CommandsOption>] = &[
 pub(crate) const COMMANDS_RUN: Command<CommandsOption> = Command {
     name: "fathom bench run",
     brief: "measure commands of your own against each other",
-    usage: &["[OPTION]... -- COMMAND [-- COMMAND]..."],
+    usage: &["[OPTION]... -- COMMAND [-- COMMAND]...", "[OPTION]... --cases=FILE"],
     about: &[
         "Measures any commands by the same rules as the workloads, each against the first, which runs twice as the control: time, processor \
          time, peak memory, page faults, context switches, migrations to another CPU, and bytes that devices read and wrote.",
@@ -62,12 +66,28 @@ pub(crate) const COMMANDS_RUN: Command<CommandsOption> = Command {
     sections: &[COMMANDS, RUN, SHOWN, ABOUT],
     flags: FLAGS,
     commands: &[],
-    notes: &[NUMBERS, STATUS],
-    examples: &[(
-        "fathom bench run -- du -s . -- fathom du -s .",
-        "which of two commands is faster, and by how much",
-    )],
+    notes: &[CASES, NUMBERS, STATUS],
+    examples: &[
+        ("fathom bench run -- du -s . -- fathom du -s .", "which of two commands is faster, and by how much"),
+        ("fathom bench run --cases cases.toml", "whether commands are as fast as a file requires"),
+    ],
     see_also: &["fathom-bench", "fathom-bench-compare"],
+};
+
+const CASES: Note = Note {
+    title: "Files of cases",
+    text: &[
+        "A file is TOML, with a table `[[case]]` for each case: `name`; `blocks`, which `--blocks` overrides; `directory`, in which the \
+         commands run, relative to the file; `cold`, `output`, `same-output` and `ignore-failure` as the options of these names; `command` \
+         and `require`.",
+        "A command has a `name`, and `run`: a list of words, or text for sh(1). It may have `prepare`, text for sh(1) that runs before each \
+         sample; `group`, a word by which requirements mean several commands; `blocks`, if it is slow: it runs in so many blocks only; \
+         `optional = true`: if it fails, it is left out, and the reason is told.",
+        "A requirement names a `command`, or a group of which the best counts, and one limit: `time` or `memory`, a share of that of the \
+         command or group `than`; `seconds`; or `memory-bytes`. Time is the median, in ratios over the blocks; memory is the peak of all \
+         samples. The outcome is `met`, `missed`, `unsure` if the limit lies within the interval of what was measured, or `not measured`.",
+    ],
+    man_only: true,
 };
 
 const NUMBERS: Note = Note {
@@ -75,8 +95,8 @@ const NUMBERS: Note = Note {
     text: &[
         "The time runs from the start of the process to its end, without what prepares it. Processor time, faults, switches and \
          blocks are those of the process and of the descendants that it has waited for (getrusage(2)); the peak memory is that of \
-         the largest of them. The kernel begins it at the memory of the program that starts a command, so that of a small command \
-         is only known to be less than a few megabytes, which is noted. Migrations are counted for root, or where \
+         the largest of them. The kernel begins it at the private memory of the program that starts a command, so that of a \
+         small command is only known to be less than that, which is noted. Migrations are counted for root, or where \
          `/proc/sys/kernel/perf_event_paranoid` is 1 or less.",
         "A command has no standard input. If it fails, the run ends with the first line of its standard error.",
     ],
@@ -86,7 +106,8 @@ const NUMBERS: Note = Note {
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0 if the commands were measured. 1 if a command failed, if the outputs differ with `--same-output`, or if no sample counted. \
+        "0 if the commands were measured. 1 if a command failed, if the outputs differ with `--same-output`, if a requirement was missed or \
+         not measured, or if no sample counted. \
          2 for a wrong command line. 130 after Ctrl-C: what was measured before is shown.",
     ],
     man_only: true,

@@ -273,7 +273,7 @@ fn cell(
     }
     let baseline = ArmName::new("rust", BASELINE);
     let names = arms.iter().map(Arm::full_name).collect();
-    let plan = RunPlan { arms: names, baseline: baseline.clone(), blocks: args.blocks, seed: run.seed };
+    let plan = RunPlan::new(names, baseline.clone(), args.blocks, run.seed);
     let mut fixture = Fixture::new(&args.path, cell).map_err(|error| error.to_string())?;
     let stop = programs.stop;
     let mut meter = BenchMeter::new(stop, label.clone()).until(end);

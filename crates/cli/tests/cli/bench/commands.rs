@@ -1,6 +1,7 @@
 //! `fathom bench run`: commands of the user's own.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -145,4 +146,97 @@ fn a_command_that_fails_ends_the_run_unless_that_is_ignored() {
     assert_eq!(status, Some(1), "{err}");
     let (status, _, err) = bench_run(dir.path(), &["--blocks", "2", "--ignore-failure", "--", "exit 3 ; x"]);
     assert_eq!((status, err.as_str()), (Some(0), ""));
+}
+
+/// Two cases: in the first, `sleep` is slower than `true`, and a command fails.
+const CASES: &str = r#"
+[[case]]
+name = "sleepers"
+directory = "place"
+blocks = 7
+output = "null"
+same-output = "any"
+command = [
+    { name = "true", run = "true" },
+    { name = "short", run = ["sleep", "0.02"], group = "sleeps", prepare = "pwd >../where" },
+    { name = "long", run = "sleep 0.1; exit 0", group = "sleeps", blocks = 2 },
+    { name = "gone", run = ["no-such-program"], optional = true },
+]
+require = [
+    { command = "true", than = "sleeps", time = 1.5 },
+    { command = "sleeps", seconds = 100 },
+    { command = "true", memory-bytes = 1e9 },
+]
+
+[[case]]
+name = "other"
+command = [{ name = "cat", run = "cat cases.toml" }, { name = "head", run = "head -c 3 cases.toml", optional = true }]
+same-output = "bytes"
+"#;
+
+#[test]
+fn cases_of_a_file_are_measured_and_judged() {
+    let dir = temp();
+    fs::create_dir(dir.path().join("place")).unwrap();
+    fs::write(dir.path().join("cases.toml"), CASES).unwrap();
+    let words = ["--cases", "cases.toml", "--seed", "1", "--json=run.json", "--html", "page.html"];
+    let (status, out, err) = bench_run(dir.path(), &words);
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
+    let place = dir.path().join("place").canonicalize().unwrap();
+    assert_eq!(fs::read_to_string(dir.path().join("where")).unwrap(), format!("{}\n", place.display()));
+    let run: Value = serde_json::from_slice(&fs::read(dir.path().join("run.json")).unwrap()).unwrap();
+    let samples = |method: &str| {
+        let rows = run["rows"].as_array().unwrap();
+        rows.iter().filter(|row| row["method"] == method && row["discarded"] == "").count()
+    };
+    assert_eq!([samples("true"), samples("true (again)"), samples("short"), samples("long")], [7, 7, 7, 2]);
+    let verdicts = run["verdicts"].as_array().unwrap();
+    assert!(
+        verdicts.iter().all(|verdict| verdict["outcome"] == "met" && verdict["cell"] == "sleepers"),
+        "{out}"
+    );
+    for text in [
+        "requirements\n",
+        "true takes at most 1.5 of the time of sleeps",
+        " of short",
+        "unavailable: command gone: No such file or directory",
+        "unavailable: command head: the outputs of 'cat' and 'head' differ",
+    ] {
+        assert!(out.contains(text), "{text}: {out}");
+    }
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(page.contains("\"verdicts\":[{\"cell\":\"sleepers\",\"requirement\":"));
+}
+
+#[test]
+fn a_missed_requirement_is_a_failure_and_the_measurement_stays() {
+    let dir = temp();
+    let missed = CASES.replace("time = 1.5", "time = 0.001").replace("seconds = 100", "seconds = 0.001");
+    fs::create_dir(dir.path().join("place")).unwrap();
+    fs::write(dir.path().join("cases.toml"), missed).unwrap();
+    let words = ["--cases", "cases.toml", "--seed", "1", "--blocks", "6", "--json=run.json", "--markdown"];
+    let (status, out, err) = bench_run(dir.path(), &words);
+    assert_eq!((status, err.as_str()), (Some(1), ""), "{out}");
+    let run: Value = serde_json::from_slice(&fs::read(dir.path().join("run.json")).unwrap()).unwrap();
+    let outcomes: Vec<&Value> =
+        run["verdicts"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+    assert_eq!(outcomes, ["missed", "missed", "met"]);
+    assert!(out.contains("### Requirements") && out.contains("| missed | sleepers |"), "{out}");
+    let (status, _, err) = bench_run(dir.path(), &["--cases", "absent.toml"]);
+    let said = "fathom bench run: cannot read 'absent.toml': No such file or directory\n";
+    assert!(status == Some(2) && err.starts_with(said), "{err}");
+}
+
+/// Root drops the caches of the whole machine, which tests do not.
+#[test]
+fn cold_samples_need_root() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    command.args(["bench", "run", "--cold", "--blocks", "1", "--", "true"]).env("LC_ALL", "C");
+    if rustix::process::geteuid().is_root() {
+        command.uid(65_534).current_dir("/");
+    }
+    let Output { status, stderr, .. } = command.output().unwrap();
+    let said = "fathom bench: cannot prepare 'true': metadata can be made cold by root alone (/proc/sys/vm/drop_caches): ";
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert!(status.code() == Some(1) && stderr.starts_with(said), "{status}: {stderr}");
 }
