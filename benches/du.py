@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures `fathom du` against GNU du, its rivals and the lower bound, and writes a run directory.
 
-Owns the cases: trees, cache states, arms, and requirements. runner/ executes them, du_arms.py has
+Owns the cases: trees, cache states, arms, and requirements. runner/ prepares them, du_arms.py has
 the arms, corpora.py the trees, rivals.py the rivals. Requires an otherwise idle machine.
 """
 
@@ -15,7 +15,7 @@ from runner.main import Comparison, main
 
 DEFAULT = ("real-warm", "small-warm", "wide-warm", "real-cold", "small-cold", "fuse", "fuse-all", "pipe", "startup")
 NAMES = (*DEFAULT, "wide-cold")
-LEANEST = memory_below("rival", "every rival's")
+LEANEST = memory_below("rival")
 
 
 def all_cases(tools):
@@ -41,7 +41,7 @@ def all_cases(tools):
             "real",
             many_thread_arms(tools),
             # The rivals' defaults take minutes.
-            tuple(requirement for requirement in fuse if requirement.reference != "rival"),
+            tuple(requirement for requirement in fuse if requirement.than != "rival"),
             slow=True,
             blocks_factor=0.3,
         ),
@@ -51,7 +51,7 @@ def all_cases(tools):
             "`du -s`, an empty directory",
             "empty",
             total_arms(tools, [], fixed=False),
-            (within(1.5, "baseline", "GNU du"),),
+            (within(1.5, "baseline"),),
             blocks_factor=20,
             reload=True,
         ),
@@ -62,10 +62,10 @@ def all_cases(tools):
 def requirements(gnu=None, rival=None, floor=None, regret=None):
     """Returns the usual requirements whose limits are given."""
     made = (
-        gnu and faster(gnu, "baseline", "GNU du"),
-        rival and faster(rival, "rival", "the best rival"),
-        floor and within(floor, "floor", "the floor's best"),
-        regret and within(regret, "fixed", "the best fixed model or thread count", what="auto "),
+        gnu and faster(gnu, "baseline"),
+        rival and faster(rival, "rival"),
+        floor and within(floor, "floor"),
+        regret and within(regret, "fixed"),
     )
     return tuple(requirement for requirement in made if requirement)
 

@@ -10,6 +10,7 @@ explorer in a terminal of tmux. Standard library only.
 
 import argparse
 import csv
+import json
 import os
 import pathlib
 import re
@@ -100,10 +101,19 @@ PANELS = (
 )
 
 
+def rows_of(run):
+    """Returns the samples of a run: of `run.json`, which `fathom bench run` has written, or of `raw.csv`."""
+    if (run / "run.json").exists():
+        samples = json.loads((run / "run.json").read_text(encoding="utf-8"))["rows"]
+        counted = [sample for sample in samples if not sample["discarded"]]
+        return [{"case": sample["cell"], "arm": sample["method"], "seconds": sample["seconds"]} for sample in counted]
+    with open(run / "raw.csv", newline="", encoding="utf-8") as raw:
+        return list(csv.DictReader(raw))
+
+
 def median(panel, arm, runs=RUNS):
     """Returns the median of an arm in the unit of the panel."""
-    with open(runs / panel.run / "raw.csv", newline="", encoding="utf-8") as raw:
-        rows = [row for row in csv.DictReader(raw) if row["case"] == panel.case and row[panel.column] == arm]
+    rows = [row for row in rows_of(runs / panel.run) if row["case"] == panel.case and row[panel.column] == arm]
     if panel.figure:
         rows = [row for row in rows if row["figure"] == panel.figure]
     if not rows:

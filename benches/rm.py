@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Measures `fathom rm -rf` against rm and find, and writes a run directory.
 
-Owns the cases, the arms, and a runner that builds the tree anew before every run. runner/ executes
+Owns the cases, the arms, and a preparation that builds the tree anew before every run. runner/ does
 the rest, corpora.py has the trees. Requires an otherwise idle machine. A filesystem that is mounted
 with `discard` measures the disk's speed at that: FATHOM_CORPORA=DIR selects another one.
 """
 
-import contextlib
 import os
-import tempfile
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import corpora
 from runner import run
-from runner.cases import Arm, Case, faster, not_slower
+from runner.cases import Arm, Case, faster, within
 from runner.main import Comparison, main
 
 DEFAULT = ("small", "fuse")
@@ -24,7 +24,7 @@ RM = "rm -rf"
 
 @dataclass(frozen=True)
 class Gone:
-    """No output. The runner checks that nothing of the tree is left."""
+    """No output. Building the next tree fails if anything of this one is left."""
 
     def mismatch(self, output, tree, expected):
         return f"it prints {output[:80]!r}" if output else None
@@ -36,10 +36,10 @@ class Gone:
 def all_cases(tools):
     """Returns every case of NAMES; `tools` are the available programs."""
     arms = arms_of(tools)
-    rm, find = not_slower("baseline", "rm"), not_slower("rival", "find -delete")
+    rm, find = within(1, "baseline"), within(1, "rival")
     return [
         Case("small", "1.01 M files in 10,000 directories", "small", arms, (rm, find), blocks_factor=0.5),
-        Case("fuse", "2,000 files in 100 directories, 1 ms FUSE", "few", arms, (faster(10, "baseline", "rm"),), slow=True),
+        Case("fuse", "2,000 files in 100 directories, 1 ms FUSE", "few", arms, (faster(10, "baseline"),), slow=True),
         Case("few", "2,000 files in 100 directories", "few", arms, (rm,)),
         Case("wide", "1 M files in one directory", "wide", arms, (rm,), blocks_factor=0.5),
     ]
@@ -62,35 +62,38 @@ def arms_of(tools):
     return found
 
 
-class FreshRunner(run.Runner):
-    """Builds the tree before each command, and checks afterwards that it is gone."""
+class FreshPreparer(run.Preparer):
+    """Has the tree built anew before each command, which fails if something of the one before is left."""
 
-    @contextlib.contextmanager
-    def tree(self, case):
-        """Yields a directory of its own on the trees' filesystem, and the name of the tree in it."""
+    def tree(self, case, stack):
+        """Returns a directory of its own on the trees' filesystem, and the name of the tree in it."""
         # The tree that stays tells the number of entries.
         self.corpora.corpus(case.corpus)
-        _, self.build = self.corpora.BUILDERS[case.corpus]
-        with tempfile.TemporaryDirectory(prefix="fathom-bench-", dir=self.corpora.ROOT) as scratch:
-            self.source, mount = Path(scratch) / "source", Path(scratch) / "mount"
-            self.source.mkdir()
-            if not case.slow:
-                yield self.source, "tree"
-                return
-            mount.mkdir()
-            with run.mounted_at(self.tools.slowfs, self.source, mount, "--removable"):
-                yield mount, "tree"
+        scratch = Path(stack.enter_context(run.scratch_in(self.corpora.ROOT)))
+        source, mount = scratch / "source", scratch / "mount"
+        source.mkdir()
+        self.builder = (sys.executable, str(Path(__file__).resolve()), BUILD, case.corpus, str(source / "tree"))
+        if not case.slow:
+            return source, "tree"
+        mount.mkdir()
+        stack.enter_context(run.mounted_at(self.tools.slowfs, source, mount, "--removable"))
+        return mount, "tree"
 
-    def communicate(self, command, directory):
-        tree = self.source / "tree"
-        if not tree.exists():
-            tree.mkdir()
-            self.build(tree)
-            os.sync()
-        ended = super().communicate(command, directory)
-        if tree.exists():
-            raise run.Failure("it has left something of the tree")
-        return ended
+    def verify(self, prepared):
+        prepared.rebuild = self.builder
+        super().verify(prepared)
+
+
+# The first argument of this script when it builds a tree, by its name, at a path where nothing may be.
+BUILD = "--build"
+
+
+def build_tree(name, path):
+    tree = Path(path)
+    tree.mkdir()
+    _, build = corpora.BUILDERS[name]
+    build(tree)
+    os.sync()
 
 
 COMPARISON = Comparison(
@@ -112,8 +115,11 @@ All unlink calls in one directory take its lock, so the case with one directory 
     quick=("few", "fuse"),
     rivals=lambda options: ({}, {}),
     suffix="-rm",
-    runner=FreshRunner,
+    preparer=FreshPreparer,
 )
 
 if __name__ == "__main__":
-    main(COMPARISON)
+    if sys.argv[1:2] == [BUILD]:
+        build_tree(*sys.argv[2:])
+    else:
+        main(COMPARISON)

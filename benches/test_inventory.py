@@ -1,16 +1,15 @@
 """Tests of the arms of `inventory.py`, and of the handling of files that arms create."""
 
-import random
+import contextlib
 import tempfile
 import types
 import unittest
-from dataclasses import replace
 from pathlib import Path
 
 import inventory
 from runner import answers, build, cases, main, report, run
 
-TOOLS = build.Tools(("find",), "fathom", None, "names", "timed", None, {}, {})
+TOOLS = build.Tools(("find",), "fathom", None, "names", None, {}, {})
 
 
 class Cases(unittest.TestCase):
@@ -21,9 +20,8 @@ class Cases(unittest.TestCase):
             words = {word for arm in case.arms for word in (arm.name, arm.group)}
             self.assertEqual(len(case.arms), len({arm.name for arm in case.arms}))
             for requirement in case.requirements:
-                with self.subTest(case=case.name, requirement=requirement.text):
-                    self.assertIn(requirement.ours, words)
-                    self.assertTrue(requirement.kind in ("seconds", "memory", "size") or requirement.reference in words)
+                with self.subTest(case=case.name, requirement=requirement):
+                    self.assertLessEqual({requirement.ours, requirement.than} - {""}, words)
 
 
 class Answers(unittest.TestCase):
@@ -44,7 +42,7 @@ class Earlier(unittest.TestCase):
     """
 
     def setUp(self):
-        tools = build.Tools(("find",), "/new/fathom", "/old/fathom", "names", "timed", None, {}, {})
+        tools = build.Tools(("find",), "/new/fathom", "/old/fathom", "names", None, {}, {})
         self.cases = {case.name: case for case in main.all_cases(inventory.COMPARISON, tools)}
 
     def test_an_arm_and_a_need_are_added_for_each_of_ours(self):
@@ -52,9 +50,10 @@ class Earlier(unittest.TestCase):
         ours = {arm.name for arm in case.arms if arm.group in cases.OURS}
         earlier = {arm.name for arm in case.arms if arm.group == "earlier"}
         self.assertEqual(earlier, {f"{name} (earlier)" for name in ours})
-        pairs = ((one.ours, one.reference) for one in case.requirements)
-        requirements = {ours: reference for ours, reference in pairs if reference.endswith("(earlier)")}
-        self.assertEqual(requirements, {name: f"{name} (earlier)" for name in ours})
+        added = [one for one in case.requirements if one.than.endswith("(earlier)")]
+        for kind in ("time", "memory"):
+            pairs = {one.ours: one.than for one in added if one.kind == kind and one.limit == cases.EARLIER_LIMIT}
+            self.assertEqual(pairs, {name: f"{name} (earlier)" for name in ours})
 
     def test_the_earlier_program_reads_and_checks_by_itself(self):
         case = self.cases["ask-five"]
@@ -74,25 +73,22 @@ class Earlier(unittest.TestCase):
 class Made(unittest.TestCase):
     def test_what_arms_make_is_measured_and_gone_before_the_next_run(self):
         make = ("sh", "-c", 'test ! -e "$0" && mkdir "$0" && cat "$2" >"$0/copy" && ls "$1"', "OUT", "TREE", "MADE")
-        arm = cases.Arm("maker", "baseline", make, answers.SameBytes())
+        arms = [cases.Arm("it", "baseline", make, answers.SameBytes()), cases.Arm("maker", "fathom", make, answers.SameBytes())]
         prepare = {"MADE": ("sh", "-c", 'printf 12345678 >"$0"', "MADE")}
-        case = cases.Case("case", "a case", "tree", [arm], (cases.size(4), cases.size(3)), prepare=prepare)
-        with tempfile.TemporaryDirectory() as root:
+        with tempfile.TemporaryDirectory() as root, contextlib.ExitStack() as stack:
             tree = Path(root) / "tree"
             tree.mkdir()
             (tree / "file").touch()
             corpora = types.SimpleNamespace(
                 ROOT=root, corpus=lambda name: Path(root) / name, facts_of=lambda name: {"entries": 2}
             )
-            tools = types.SimpleNamespace(timed=build.compile_c("timed", Path(root)))
-            runner = run.Runner(tools, corpora, random.Random(1), lambda text: None)
-            result = runner.run(case, 2)
-            self.assertEqual((result.excluded, result.made, len(result.samples["maker"])), ({}, {"maker": 8}, 2))
-            self.assertEqual(sorted(path.name for path in Path(root).iterdir() if path.name != "timed"), ["tree"])
-        requirements = [replace(requirement, ours="maker") for requirement in case.requirements]
-        made = report.Report([result], random.Random(1))
-        measured = [made.measure(result, requirement)[:2] for requirement in requirements]
-        self.assertEqual(measured, [("4.0 bytes", True), ("4.0 bytes", False)])
+            for most, outcome in ((4, "met"), (3, "missed")):
+                case = cases.Case("case", "a case", "tree", arms, prepare=prepare, entry_bytes_max=most)
+                prepared = run.Preparer(TOOLS, corpora, lambda text: None).prepare(case, stack)
+                self.assertEqual((prepared.excluded, prepared.made), ({}, {"it": 8, "maker": 8}))
+                row = [outcome, "case", f"maker writes at most {most} bytes an entry", "4.0"]
+                self.assertEqual(report.sizes([prepared]), [row])
+                self.assertIn(f"rm -rf {prepared.names['OUT']}", prepared.text(1))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Tests of the pictures: the chart shows the published runs, the terminal shows every character."""
 
+import json
 import pathlib
 import re
 import tempfile
@@ -33,6 +34,10 @@ class Chart(unittest.TestCase):
             lengths = re.findall(r'width="([0-9.]+)" height="14"', drawn)
             self.assertEqual(lengths, ["125.0", "500.0"])
             self.assertEqual(texts(drawn)[1:], ["fathom", "1", "rival", "4"])
+            samples = [("a", 1, ""), ("a", 9, "steal"), ("b", 4, "")]
+            rows = [{"cell": "case", "method": arm, "seconds": seconds, "discarded": why} for arm, seconds, why in samples]
+            (run / "run.json").write_text(json.dumps({"rows": rows}))
+            self.assertEqual(pictures.chart((panel,), pathlib.Path(runs)), drawn)
             with self.assertRaisesRegex(ValueError, "no runs of 'c'"):
                 pictures.median(pictures.Panel("t", "s", "run", "case", {}), "c", pathlib.Path(runs))
 

@@ -1,6 +1,7 @@
-"""Tests of the cases of `rm.py`, and of its runner with trees of a few files."""
+"""Tests of the cases of `rm.py`, and of its preparation with a tree of few files."""
 
-import random
+import contextlib
+import subprocess
 import tempfile
 import types
 import unittest
@@ -9,9 +10,10 @@ from pathlib import Path
 import rm
 from runner import build
 from runner.cases import Arm, Case
+from runner.run import Failure
 
 TOOLS = build.Tools(
-    baseline=("rm",), fathom="fathom", earlier=None, floor="names", timed="timed", slowfs=None, rivals={}, missing={}
+    baseline=("rm",), fathom="fathom", earlier=None, floor="names", slowfs=None, rivals={}, missing={}
 )
 
 
@@ -24,7 +26,7 @@ class Cases(unittest.TestCase):
             groups = {arm.group for arm in case.arms}
             self.assertEqual(len({arm.name for arm in case.arms}), len(case.arms))
             for requirement in case.requirements:
-                self.assertLessEqual({requirement.reference, requirement.ours}, groups)
+                self.assertLessEqual({requirement.than, requirement.ours}, groups)
 
     def test_without_fathom_rm_is_compared_with_itself(self):
         names = [arm.name for arm in rm.arms_of(build.Tools(**{**vars(TOOLS), "fathom": None}))]
@@ -32,35 +34,27 @@ class Cases(unittest.TestCase):
 
 
 class Fresh(unittest.TestCase):
-    def run_case(self, command):
-        """Runs an arm in two blocks; returns the result and the number of trees that were built."""
-        built = []
+    def prepare(self, root, command):
+        """Prepares a case of one arm with the tree `few`."""
+        facts = types.SimpleNamespace(ROOT=root, corpus=lambda name: Path(root), facts_of=lambda name: {"entries": 2})
+        case = Case("case", "", "few", [Arm("arm", "baseline", command, rm.Gone())])
+        with contextlib.ExitStack() as stack:
+            prepared = rm.FreshPreparer(TOOLS, facts, lambda text: None).prepare(case, stack)
+            tree = prepared.directory / prepared.names["TREE"]
+            left = tree.exists()
+            built = [subprocess.run(prepared.rebuild, stderr=subprocess.DEVNULL).returncode for _ in range(2)]
+            return prepared, left, built, sum(1 for _ in tree.rglob("*"))
 
-        def build_tree(target):
-            built.append(target)
-            (target / "file").touch()
-
+    def test_each_run_gets_a_tree_of_its_own_where_nothing_is_left(self):
         with tempfile.TemporaryDirectory() as root:
-            corpora = types.SimpleNamespace(
-                ROOT=root,
-                BUILDERS={"tiny": (1, build_tree)},
-                corpus=lambda name: Path(root),
-                facts_of=lambda name: {"entries": 2},
-            )
-            tools = build.Tools(**{**vars(TOOLS), "timed": build.compile_c("timed", root)})
-            runner = rm.FreshRunner(tools, corpora, random.Random(1), lambda text: None)
-            arm = Arm("arm", "baseline", command, rm.Gone())
-            return runner.run(Case("case", "", "tiny", [arm]), 2), len(built)
+            prepared, left, built, entries = self.prepare(root, ("rm", "-rf", "TREE"))
+        self.assertEqual((prepared.excluded, left, built[0], entries), ({}, False, 0, 2110))
+        self.assertNotEqual(built[1], 0)
+        self.assertIn(f"{rm.BUILD} few", prepared.text(1))
 
-    def test_each_run_gets_a_tree_of_its_own(self):
-        result, built = self.run_case(("rm", "-rf", "TREE"))
-        self.assertEqual((result.excluded, len(result.samples["arm"]), built), ({}, 2, 3))
-
-    def test_an_arm_that_leaves_something_is_excluded(self):
-        result, built = self.run_case(("true", "TREE"))
-        self.assertEqual((result.excluded, built), ({"arm": "it has left something of the tree"}, 1))
-        result, _ = self.run_case(("sh", "-c", "rm -r tree; echo x"))
-        self.assertEqual(result.excluded, {"arm": "it prints b'x\\n'"})
+    def test_an_arm_that_prints_something_is_excluded(self):
+        with tempfile.TemporaryDirectory() as root, self.assertRaisesRegex(Failure, "it prints b'x"):
+            self.prepare(root, ("sh", "-c", "rm -r tree; echo x"))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ class Tools:
     fathom: str | None
     earlier: str | None  # an earlier fathom, which the current one must not be slower than
     floor: str
-    timed: str
     slowfs: str | None
     rivals: dict  # name -> {path, version, source}
     missing: dict  # rival -> reason why it is missing
@@ -34,7 +33,6 @@ def tools(baseline, fathom, earlier, floor, rivals, with_slowfs):
         fathom=str(fathom.resolve()) if fathom else None,
         earlier=str(earlier.resolve()) if earlier else None,
         floor=compile_c(floor),
-        timed=compile_c("timed"),
         slowfs=build_slowfs() if with_slowfs else None,
         rivals=found,
         missing=missing,

@@ -13,7 +13,7 @@ class Arm:
     # floor, again, earlier
     group: str
     # Placeholders: "TREE" (the tree's name), "EMPTY" (the name of an empty directory), "OUT" (an
-    # unused path, removed after the run), and each key of the case's `prepare` (the path prepared
+    # unused path, removed before each run), and each key of the case's `prepare` (the path prepared
     # for it).
     command: tuple
     answer: object  # an instance of a class of answers.py, which verifies the output
@@ -27,68 +27,38 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A time measured elsewhere, with the numbers that make it comparable."""
-
-    seconds: float
-    entries: int  # in its tree
-    baseline_s: float  # the baseline's time for that tree on that machine
-
-
-@dataclass(frozen=True)
 class Requirement:
-    """A requirement of a case. Built by the functions below, which define each kind."""
+    """A requirement of `fathom bench run`: an upper limit for the arm or the group `ours`."""
 
-    kind: str  # faster, within, seconds, memory, memory-below, size, published
+    ours: str
+    kind: str  # time, memory (a share of that of `than`), seconds, memory-bytes
     limit: float
-    text: str
-    reference: str = ""  # the group or the arm of the comparison
-    ours: str = "fathom"  # the group that must meet the requirement
-    figure: Figure | None = None
+    than: str = ""  # the arm or the group of the comparison
 
 
-def faster(limit, reference, label, ours="fathom"):
-    """Requires at least `limit` times the speed of the fastest of `reference`, called `label`."""
-    return Requirement("faster", limit, f"{limit} times faster than {label}", reference, ours)
+def faster(limit, than, ours="fathom"):
+    """Requires at least `limit` times the speed of the fastest of `than`."""
+    return Requirement(ours, "time", round(1 / limit, 4), than)
 
 
-def not_slower(reference, label):
-    """Requires at least the speed of the fastest of `reference`."""
-    return Requirement("faster", 1, f"not slower than {label}", reference)
-
-
-def within(limit, reference, label, ours="fathom", what=""):
-    """Requires at most `limit` times the time of the fastest of `reference`."""
-    return Requirement("within", limit, f"{what}within {limit} of {label}", reference, ours)
+def within(limit, than, ours="fathom"):
+    """Requires at most `limit` times the time of the fastest of `than`."""
+    return Requirement(ours, "time", limit, than)
 
 
 def at_most(seconds, ours):
     """Requires that `ours` takes at most `seconds`."""
-    return Requirement("seconds", seconds, f"{ours} in at most {seconds} s", ours=ours)
+    return Requirement(ours, "seconds", seconds)
 
 
-def memory(limit):
+def memory(limit, ours="fathom"):
     """Requires a peak memory of at most `limit` MiB."""
-    return Requirement("memory", limit, f"peak memory at most {limit} MiB")
+    return Requirement(ours, "memory-bytes", limit * 2**20)
 
 
-def memory_below(reference, label):
-    """Requires a lower peak memory than any of `reference`."""
-    return Requirement("memory-below", 0, f"peak memory below {label}", reference)
-
-
-def size(limit):
-    """Requires an output of at most `limit` bytes for each entry of the tree."""
-    return Requirement("size", limit, f"at most {limit} bytes an entry")
-
-
-def published(limit, label, figure):
-    """Compares with `limit` times a published speed. For information: the runs were not
-    interleaved.
-    """
-    milliseconds = f"{figure.seconds * 1000:.0f} ms"
-    text = f"{limit} times faster than {label}'s published {milliseconds}"
-    return Requirement("published", limit, text, figure=figure)
+def memory_below(than, ours="fathom"):
+    """Requires no more peak memory than the least of `than`."""
+    return Requirement(ours, "memory", 1, than)
 
 
 @dataclass(frozen=True)
@@ -106,6 +76,7 @@ class Case:
     drain: bool = False  # standard output is a pipe that is read
     prepare: dict = field(default_factory=dict)  # placeholder -> command that creates the data for it, once
     blocks_factor: float = 1  # above 1 for very short runs, below 1 for very long ones
+    entry_bytes_max: float = 0  # what arms of group fathom may write for each entry of the tree; 0: anything
     # Whether programs are read from the disk first: a file just written is cached in small folios, and starts slower.
     reload: bool = False
 
@@ -137,10 +108,8 @@ def with_earlier(case, program, earlier):
         )
         for arm in ours
     ]
-    requirements = [
-        within(EARLIER_LIMIT, f"{arm.name} (earlier)", "the earlier program", ours=arm.name, what=f"{arm.name} ")
-        for arm in ours
-    ]
+    requirements = [within(EARLIER_LIMIT, f"{arm.name} (earlier)", ours=arm.name) for arm in ours]
+    requirements += [Requirement(arm.name, "memory", EARLIER_LIMIT, f"{arm.name} (earlier)") for arm in ours]
     # A placeholder of `prepare` also occurs in its own command.
     prepare = {words.get(word, word): of_then(command) for word, command in case.prepare.items()}
     return replace(
@@ -152,7 +121,9 @@ def with_earlier(case, program, earlier):
 
 
 def only(case, wanted, unwanted):
-    """Returns the case with the selected arms. The baseline always stays: it is the reference."""
+    """Returns the case with the selected arms, and the requirements that they can meet. The baseline
+    always stays: it is the reference.
+    """
     wanted = wanted.split(",") if wanted else [""]
     unwanted = unwanted.split(",") if unwanted else []
 
@@ -160,4 +131,11 @@ def only(case, wanted, unwanted):
         return any(word in arm.name for word in words)
 
     kept = [arm for arm in case.arms if arm.group == "baseline" or (names(arm, wanted) and not names(arm, unwanted))]
-    return replace(case, arms=kept)
+    return among(case, kept)
+
+
+def among(case, arms):
+    """Returns the case with `arms` alone, and the requirements on them."""
+    known = {"", *(word for arm in arms for word in (arm.name, arm.group))}
+    requirements = tuple(one for one in case.requirements if {one.ours, one.than} <= known)
+    return replace(case, arms=list(arms), requirements=requirements)

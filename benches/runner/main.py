@@ -2,14 +2,16 @@
 """
 
 import argparse
+import contextlib
 import datetime
+import json
 import os
-import random
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -39,15 +41,12 @@ class Comparison:
     remark: str = ""  # additional notes for the reader
     suffix: str = ""  # of the run directory's name
     add_options: Callable = lambda parser: None
-    runner: type = run.Runner
+    preparer: type = run.Preparer
 
 
 def main(comparison):
-    """Measures and reports."""
+    """Prepares the cases, has them measured, and writes the run directory."""
     options = parse_arguments(comparison)
-    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    rng = random.Random(seed)
-    log(f"seed {seed}")
     tools = build.tools(
         baseline=baseline_command(options.baseline or comparison.command),
         fathom=None if options.no_fathom else options.fathom,
@@ -57,23 +56,28 @@ def main(comparison):
         with_slowfs=any(name.startswith("fuse") for name in options.cases),
     )
     known = {case.name: case for case in all_cases(comparison, tools)}
-    results, skipped = measure(comparison.runner(tools, corpora, rng, log), known, options)
-    finished_report = report.Report(results, rng, comparison.baseline)
-    print(finished_report.text())
+    directory = options.out or run_directory(comparison.suffix)
+    preparer = comparison.preparer(tools, corpora, log)
+    with contextlib.ExitStack() as stack:
+        prepared, skipped = prepare(preparer, known, options, stack)
+        if not prepared:
+            sys.exit(f"no case can be measured: {'; '.join(skipped.values())}")
+        directory.mkdir(parents=True)
+        status, tables = measure(prepared, options, directory)
+    found = json.loads((directory / "run.json").read_text())
     about = report.About(
         title=comparison.title,
         method=comparison.method,
         remark=comparison.remark,
         command=f"python3 benches/{comparison.script} {shlex.join(scrubbed(sys.argv[1:]))}".rstrip(),
-        seed=seed,
         machine=machine.facts(corpora.ROOT),
         versions=build.versions(tools, comparison.baseline),
-        trees={name: corpora.facts_of(name) for name in sorted({result.case.corpus for result in results})},
+        trees={name: corpora.facts_of(name) for name in sorted({one.case.corpus for one in prepared})},
         missing=dict(tools.missing, **skipped),
     )
-    directory = options.out or run_directory(comparison.suffix)
-    report.write(directory, finished_report, about)
+    (directory / "README.md").write_text(report.readme(about, prepared, found, tables))
     log(f"wrote {os.path.relpath(directory)}")
+    sys.exit(status)
 
 
 def all_cases(comparison, tools):
@@ -91,8 +95,8 @@ def parse_arguments(comparison):
     options.blocks = options.blocks or (3 if options.quick else 10)
     if options.out and options.out.exists():
         parser.error(f"cannot write into '{options.out}': it is there already")
-    if not options.no_fathom and not options.fathom.exists():
-        parser.error(f"no program '{options.fathom}': build it with 'cargo build --release', or say --no-fathom")
+    if not options.fathom.exists():
+        parser.error(f"no program '{options.fathom}': build it with 'cargo build --release'")
     if options.earlier and not options.earlier.exists():
         parser.error(f"no program '{options.earlier}'")
     return options
@@ -112,7 +116,7 @@ def parser_of(comparison):
     parser.add_argument("--arms", help="only arms whose names contain one of these, separated by commas")
     parser.add_argument("--without", help="none of the arms whose names contain one of these, separated by commas")
     parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
-    parser.add_argument("--no-fathom", action="store_true", help="measure the others alone")
+    parser.add_argument("--no-fathom", action="store_true", help="measure the others alone, by this fathom")
     parser.add_argument("--earlier", type=Path, metavar="PROGRAM", help=EARLIER_HELP)
     parser.add_argument(comparison.option, dest="baseline", help=baseline)
     comparison.add_options(parser)
@@ -138,21 +142,39 @@ def baseline_command(text):
     return (shutil.which(program) or program, *words)
 
 
-def measure(runner, known, options):
-    """Returns (results, case -> reason why it was not run). An interrupt keeps the finished cases.
+def prepare(preparer, known, options, stack):
+    """Returns (prepared cases, case -> reason why it is not among them)."""
+    chosen = [cases.only(known[name], options.arms, options.without) for name in options.cases]
+    if any(case.reload for case in chosen):
+        run.reload({word for case in chosen for arm in case.arms for word in arm.command})
+    prepared, skipped = [], {}
+    for case in chosen:
+        try:
+            prepared.append(preparer.prepare(case, stack))
+        except (run.Failure, OSError, subprocess.SubprocessError) as failure:
+            log(f"{case.name}: not run: {failure}")
+            skipped[f"case {case.name}"] = str(failure)
+    return prepared, skipped
+
+
+def measure(prepared, options, directory):
+    """Has the cases measured. Returns (exit status, the tables as Markdown). A status above 1 ends this program,
+    unless Ctrl-C ended the run: what was measured before counts.
     """
-    results, skipped = [], {}
-    try:
-        for name in options.cases:
-            try:
-                case = cases.only(known[name], options.arms, options.without)
-                results.append(runner.run(case, options.blocks))
-            except (run.Failure, OSError, subprocess.SubprocessError) as failure:
-                log(f"{name}: not run: {failure}")
-                skipped[f"case {name}"] = str(failure)
-    except KeyboardInterrupt:
-        log("interrupted: only the finished cases are reported")
-    return results, skipped
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write("".join(one.text(options.blocks) for one in prepared))
+        file.flush()
+        command = [str(options.fathom.resolve()), "bench", "run", "--cases", file.name, "--markdown"]
+        command += [f"--json={directory / 'run.json'}", "--html", str(directory / "page.html")]
+        command += [] if options.seed is None else [f"--seed={options.seed}"]
+        try:
+            done = subprocess.run(command, env=run.ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None
+    print(done.stdout)
+    if not (directory / "run.json").exists():
+        sys.exit(done.returncode or 1)
+    return done.returncode, done.stdout
 
 
 def run_directory(suffix):

@@ -1,16 +1,7 @@
-"""The report of a run: a table for each case, the verdict on each requirement, and the run
-directory.
+"""The run directory of a comparison: what `fathom bench run` wrote, and the README around it."""
 
-The best rival, lower bound or fixed model is the arm of its group with the lowest median. Among
-many arms the lowest median is partly luck, so this choice errs against fathom.
-"""
-
-import csv
 import textwrap
-from dataclasses import astuple, dataclass, fields
-
-from . import stats
-from .run import SLOW_BLOCKS, SLOW_FACTOR, SLOW_S, Sample
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -23,182 +14,38 @@ class Verdict:
     outcome: str  # PASS, FAIL, or another text if there is no verdict
 
 
-class Report:
-    """Tables and verdicts of the results of a run."""
-
-    def __init__(self, results, random, baseline="the baseline"):
-        self.results = results
-        self.random = random
-        self.baseline = baseline
-        self.tables = {result.case.name: self.table(result) for result in results}
-        self.verdicts = [self.verdict(result, one) for result in results for one in result.case.requirements]
-
-    def table(self, result):
-        """Formats a case as Markdown, fastest arm first."""
-        if not result.samples:
-            return excluded(result) or "Nothing was measured.\n"
-        baseline, floor = best(result, "baseline"), best(result, "floor")
-        faster = f"times as fast as {self.baseline}"
-        header = ["arm", "runs", "median ms", "min ms", faster, "times the best floor", "peak MiB"]
-        names = sorted(result.samples, key=lambda name: stats.median_s(result.samples[name]))
-        rows = [self.row(result, name, baseline, floor) for name in names]
-        return markdown(header, rows) + excluded(result)
-
-    def row(self, result, name, baseline, floor):
-        samples = result.samples[name]
-        return [
-            name,
-            str(len(samples)),
-            milliseconds(stats.median_s(samples)),
-            milliseconds(min(sample.seconds for sample in samples.values())),
-            self.ratio_text(result, baseline, name),
-            self.ratio_text(result, name, floor),
-            f"{peak_mib(samples):.1f}",
-        ]
-
-    def ratio_text(self, result, above, below):
-        if above is None or below is None or above == below:
-            return "-"
-        return str(self.ratio(result, above, below) or "-")
-
-    def ratio(self, result, above, below):
-        return stats.ratio(result.samples[above], result.samples[below], self.random)
-
-    def verdict(self, result, requirement):
-        """Decides PASS or FAIL by the median of the paired ratios; notes if its interval contains
-        the limit.
-        """
-        measured, good, certain = self.measure(result, requirement)
-        outcome = {True: "PASS", False: "FAIL", None: "not measured"}[good]
-        if requirement.kind == "published" and measured != "-":
-            outcome = "information"
-        crosses = "" if certain else " (interval crosses)"
-        return Verdict(result.case.title, requirement.text, measured, outcome + crosses)
-
-    def measure(self, result, requirement):
-        """Returns (measurement, whether it suffices, whether its interval lies on one side of the
-        limit).
-        """
-        ours = best(result, requirement.ours)
-        if ours is None:
-            return "-", None, True
-        if requirement.kind == "published":
-            return self.measure_published(result, requirement.figure, ours), None, True
-        if requirement.kind.startswith("memory"):
-            return measure_memory(result, requirement, ours)
-        if requirement.kind == "seconds":
-            seconds = stats.median_s(result.samples[ours])
-            return f"{milliseconds(seconds)} ms", seconds <= requirement.limit, True
-        if requirement.kind == "size":
-            each = result.made[ours] / result.entries
-            return f"{each:.1f} bytes", 0 < each <= requirement.limit, True
-        other = best(result, requirement.reference)
-        if other is None:
-            return "-", None, True
-        faster = requirement.kind == "faster"
-        ratio = self.ratio(result, other, ours) if faster else self.ratio(result, ours, other)
-        if ratio is None:
-            return "-", None, True
-        good = ratio.value >= requirement.limit if faster else ratio.value <= requirement.limit
-        return f"{ratio} ({other})", good, not ratio.low < requirement.limit < ratio.high
-
-    def measure_published(self, result, figure, ours):
-        """Returns the ratio to a published time: raw, per entry, and scaled by the time of the
-        baseline.
-        """
-        seconds, baseline = stats.median_s(result.samples[ours]), best(result, "baseline")
-        times = figure.seconds / seconds
-        said = [f"{times:.2f} as it is", f"{times * result.entries / figure.entries:.2f} an entry"]
-        ratio = self.ratio(result, baseline, ours) if baseline else None
-        if ratio:
-            scaled = ratio.value * figure.seconds / figure.baseline_s
-            said.append(f"{scaled:.2f} by the time of {baseline}, {milliseconds(figure.baseline_s)} ms there")
-        return f"{', '.join(said)} ({milliseconds(seconds)} ms here)"
-
-    def losses(self):
-        """Lists each case in which another program, or fathom with fixed options, was faster than
-        fathom.
-        """
-        lines = []
-        for result in self.results:
-            for group, competitors in COMPETITORS.items():
-                for ours in names_of(result, group):
-                    lines += self.losses_of(result, ours, competitors)
-        return lines
-
-    def losses_of(self, result, ours, competitors):
-        for name in [name for group in competitors for name in names_of(result, group)]:
-            if faster(result, name, ours):
-                ratio = self.ratio(result, ours, name)
-                yield f"- {result.case.title}: {name}, {ratio} times as fast as {ours}"
-
-    def text(self):
-        """Formats all tables and verdicts as Markdown."""
-        parts = []
-        for result in self.results:
-            parts += [f"### {result.case.title}\n", f"{state(result)}\n", self.tables[result.case.name]]
-        return "\n".join([self.verdict_table(), *parts])
-
-    def verdict_table(self):
-        """Formats the requirements with their measurements."""
-        rows = [list(astuple(verdict)) for verdict in self.verdicts]
-        return markdown(["case", "needed", "measured", "outcome"], rows, numbers=False) if rows else ""
-
-
 # Group of fathom -> groups that may beat it. Fixed models and thread counts exist only without
 # order.
 PROGRAMS = ("baseline", "rival", "tuned")
 COMPETITORS = {"fathom": (*PROGRAMS, "fixed"), "ordered": PROGRAMS}
 
 
-def measure_memory(result, requirement, ours):
-    peak = peak_mib(result.samples[ours])
-    if requirement.kind == "memory":
-        return f"{peak:.1f} MiB", peak <= requirement.limit, True
-    peaks = {name: peak_mib(result.samples[name]) for name in names_of(result, requirement.reference)}
-    if not peaks:
-        return f"{peak:.1f} MiB", None, True
-    least = min(peaks, key=peaks.get)
-    return f"{peak:.1f} MiB, {least} {peaks[least]:.1f}", peak < peaks[least], True
-
-
-def best(result, wanted):
-    """Returns the name of the fastest measured arm of a group, or of the arm of that name; or None.
+def losses(prepared, run):
+    """Lists each case in which another program, or fathom with fixed options, was faster than fathom, in a `run`
+    of fathom's JSON.
     """
-    return min(names_of(result, wanted), key=lambda name: stats.median_s(result.samples[name]), default=None)
+    lines = []
+    for one in prepared:
+        groups = {arm.name: arm.group for arm in one.case.arms}
+        found = [arm for arm in run["arms"] if arm["cell"] == one.case.name and arm["runs"] > 0]
+        median = {arm["method"]: arm["seconds"]["median"] for arm in found}
+        for group, competitors in COMPETITORS.items():
+            for ours in [name for name in median if groups[name] == group]:
+                faster = [name for name in median if groups[name] in competitors and median[name] < median[ours]]
+                lines += [f"- {one.case.title}: {name}, {median[ours] / median[name]:.2f} times as fast as {ours}" for name in faster]
+    return lines
 
 
-def names_of(result, wanted):
-    """Returns the measured arms of a group, or of a name, that were not excluded."""
-    names = [arm.name for arm in result.case.arms if wanted in (arm.group, arm.name)]
-    return [name for name in names if name in result.samples and name not in result.excluded]
-
-
-def faster(result, name, reference):
-    return stats.median_s(result.samples[name]) < stats.median_s(result.samples[reference])
-
-
-def peak_mib(samples):
-    return max(sample.maxrss_kib for sample in samples.values()) / 1024
-
-
-def milliseconds(seconds):
-    return f"{seconds * 1000:.1f}" if seconds < 1 else f"{seconds * 1000:.0f}"
-
-
-def state(result):
-    """Describes how a case was run."""
-    cache = "cache dropped before every run" if result.case.cold else "cache warm"
-    slow = ", 1 ms an operation" if result.case.slow else ""
-    pipe = ", standard output a pipe" if result.case.drain else ""
-    answer = f" The baseline's answer: {result.answer}." if result.answer else ""
-    return f"{result.blocks} blocks, {cache}{slow}{pipe}; {result.load}.{answer}"
-
-
-def excluded(result):
-    """Lists the excluded arms of a case with their reasons."""
-    lines = [f"- out: {name}: {reason}" for name, reason in result.excluded.items()]
-    return "\n" + "\n".join(lines) + "\n" if lines else ""
+def sizes(prepared):
+    """Returns a row for each requirement on what an arm writes, and whether all are met."""
+    rows = []
+    for one in prepared:
+        for arm in one.case.arms:
+            if one.case.entry_bytes_max and arm.group == "fathom":
+                each = one.made[arm.name] / one.entries
+                outcome = "met" if 0 < each <= one.case.entry_bytes_max else "missed"
+                rows.append([outcome, one.case.name, f"{arm.name} writes at most {one.case.entry_bytes_max} bytes an entry", f"{each:.1f}"])
+    return rows
 
 
 def markdown(header, rows, numbers=True):
@@ -216,69 +63,67 @@ class About:
     method: str  # description of the verification
     remark: str  # additional notes for this comparison
     command: str
-    seed: int
     machine: dict
     versions: dict
     trees: dict  # corpus -> content
     missing: dict  # rival or case -> reason why it is not in the run
 
 
-def write(directory, report, about):
-    """Writes the run directory: README.md and raw.csv."""
-    directory.mkdir(parents=True)
-    (directory / "README.md").write_text(readme(report, about))
-    with open(directory / "raw.csv", "w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(field.name for field in fields(Sample))
-        for result in report.results:
-            for samples in result.samples.values():
-                rows.writerows(astuple(sample) for sample in samples.values())
-
-
-def readme(report, about):
-    """Formats the README: measurements, conditions, and the command for repetition."""
-    arms = [arm for result in report.results for arm in result.case.arms]
-    notes = {arm.name: arm.note for arm in arms if arm.note}
+def readme(about, prepared, run, tables):
+    """Formats the README: conditions, the command for repetition, and the `tables` of fathom."""
+    notes = {arm.name: arm.note for one in prepared for arm in one.case.arms if arm.note}
     trees = {f"tree `{name}`": tree_text(tree) for name, tree in about.trees.items()}
     missing = {name: f"not measured: {why}" for name, why in about.missing.items()}
     listed = {**about.machine, **about.versions, **trees, **missing}
+    excluded = [f"- {one.case.name}: {name} is out: {why}" for one in prepared for name, why in one.excluded.items()]
+    cells = [[one.case.name, one.case.title, state(one)] for one in prepared]
+    size_rows = sizes(prepared)
     sections = [
         f"# {about.title}\n",
         f"    {about.command}\n",
         markdown(["what", "which"], [[label, text] for label, text in listed.items()], numbers=False),
-        method(about, report.baseline),
+        method(about, run),
         "".join(f"- {name} {note}.\n" for name, note in sorted(notes.items())),
-        "## Needed and measured\n",
-        report.text(),
+        markdown(["case", "what", "how"], cells, numbers=False),
+        markdown(["outcome", "case", "required", "measured"], size_rows, numbers=False) if size_rows else "",
         "## Where fathom loses\n",
-        "\n".join(report.losses() or ["Nowhere in this run."]) + "\n",
+        "\n".join(losses(prepared, run) or ["Nowhere in this run."]) + "\n",
+        "## Measured\n",
+        *(["\n".join(excluded) + "\n"] if excluded else []),
+        tables,
     ]
-    return "\n".join(sections)
+    return "\n".join(section for section in sections if section)
+
+
+def state(one):
+    """Describes how a case was run."""
+    cache = "caches dropped before every run" if one.case.cold else "caches warm"
+    slow = ", 1 ms an operation" if one.case.slow else ""
+    pipe = ", standard output a pipe" if one.case.drain else ""
+    answer = f"; the baseline's answer: {one.answer}" if one.answer else ""
+    return f"{cache}{slow}{pipe}{answer}"
 
 
 def tree_text(tree):
     return f"{tree['entries']:,} entries in {tree['directories']:,} directories; {tree['origin']}"
 
 
-def method(about, baseline):
+def method(about, run):
     """Describes the method, in paragraphs."""
-    slow = {"slow_factor": SLOW_FACTOR, "slow_s": SLOW_S, "slow_blocks": SLOW_BLOCKS}
-    text = (METHOD + about.remark).rstrip().format(method=about.method, seed=about.seed, baseline=baseline, **slow)
+    text = (METHOD + about.remark).rstrip().format(method=about.method, seed=run["seed"])
     paragraphs = [textwrap.fill(paragraph, LINE, break_on_hyphens=False) for paragraph in text.split("\n\n")]
     return "\n\n".join(paragraphs) + "\n"
 
 
 LINE = 119
 METHOD = """\
-{method} An arm that disagrees or fails is out, and listed. Then come blocks: in each, every arm runs once, in an order
-shuffled with seed {seed}. An arm that took {slow_factor} times {baseline}'s time, and over {slow_s} s, in the first
-block runs in the first {slow_blocks} only.
+{method} An arm that disagrees or fails is out, and listed. Then `fathom bench run` measures the rest: in each block,
+every arm runs once, and the baseline twice, in an order shuffled with seed {seed}.
 
-Ratios are medians of within-block ratios; in brackets their 95 % bootstrap interval over blocks. The best rival,
-floor or fixed model is the one with the lowest median, which errs against fathom. Arms "(again)" are a second copy of
-one command: how far their ratio is from 1 is what this machine cannot tell apart. Peak memory is the largest
-resident set of any run. A cold run drops page, dentry and inode caches of this machine and then reads the program
-and its libraries back in; what lies below a virtual disk may still be cached. The floor is a C program that makes
-only the necessary system calls, tried with each number of threads.
+Ratios are medians of within-block ratios, of the time divided by the baseline's; in brackets their 95 % interval over
+blocks. The best of a group is the one with the lowest median, which errs against fathom. Two copies of the baseline
+tell what this machine cannot tell apart. A cold run drops page, dentry and inode caches of this machine and then reads
+the program and its libraries back in; what lies below a virtual disk may still be cached. The floor is a C program that
+makes only the necessary system calls, tried with each number of threads.
 
 """

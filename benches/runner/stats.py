@@ -20,19 +20,6 @@ class Ratio:
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def median_s(samples):
-    """Returns the median of the seconds of a mapping block -> sample."""
-    return statistics.median(sample.seconds for sample in samples.values())
-
-
-def ratio(above, below, random):
-    """Returns the ratio of the times of `above` to `below`, paired by block; None without a common
-    block.
-    """
-    seconds = [{block: sample.seconds for block, sample in samples.items()} for samples in (above, below)]
-    return ratio_of(*seconds, random)
-
-
 def ratio_of(above, below, random):
     """Returns the paired ratio of two mappings block -> number."""
     blocks = sorted(above.keys() & below.keys())
