@@ -42,6 +42,13 @@ impl ArmName {
         self.method.strip_suffix(SECOND_COPY_SUFFIX).unwrap_or(&self.method).to_owned()
     }
 
+    /// Returns whether a run has `method` for samples of its own: second copies, and the loop
+    /// around calls.
+    #[must_use]
+    pub fn is_reserved(method: &str) -> bool {
+        method.ends_with(SECOND_COPY_SUFFIX) || method == crate::workload::NULL
+    }
+
     /// Returns whether this name belongs to such a second copy.
     #[must_use]
     pub fn is_second_copy(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::commands::{CommandCase, CommandRequirement, LANG, RequirementLimit};
 use crate::report::{interval, significant};
-use crate::summary::{CellSummary, ratio_between};
+use crate::summary::{CellSummary, ratio_between, ratio_range};
 use crate::{ArmName, ArmSummary, Interval, RequirementOutcome, RequirementVerdict, Row};
 
 /// Judges the requirements of `case` by its samples `rows` and their `summary`.
@@ -37,11 +37,15 @@ impl<'a> MeasuredCell<'a> {
         Some(match limit {
             RequirementLimit::Time { share, than } => {
                 let other = self.fastest(than)?;
-                let ratio = self.ratio(ours, other)?;
-                (format!("{} of {}", interval(&ratio), other.method), outcome(&ratio, *share))
+                let [ours, name] = [ours, other].map(|arm| ArmName::new(LANG, &arm.method));
+                let ratio = ratio_between(self.rows, &ours, &name, self.seed)?;
+                let least = ratio_range(self.rows, &ours, &name)?.0;
+                (format!("{} of {}", interval(&ratio), other.method), outcome(&ratio, least, *share))
             }
             RequirementLimit::Seconds(seconds) => {
-                (format!("{} s", interval(&ours.seconds)), outcome(&ours.seconds, *seconds))
+                let times = self.counted(ours).map(Row::compared_s);
+                let least = times.fold(f64::INFINITY, f64::min);
+                (format!("{} s", interval(&ours.seconds)), outcome(&ours.seconds, least, *seconds))
             }
             RequirementLimit::Memory { share, than } => {
                 let (own, (other, theirs)) = (self.peak_memory(ours)?, self.leanest(than)?);
@@ -72,22 +76,24 @@ impl<'a> MeasuredCell<'a> {
         peaks.min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
-    /// Returns the largest peak memory of all samples of a command, in bytes.
-    fn peak_memory(&self, arm: &ArmSummary) -> Option<f64> {
-        let rows = self.rows.iter().filter(|row| row.method == arm.method && row.discarded.is_empty());
-        rows.filter_map(|row| row.memory_bytes).max().map(|bytes| bytes as f64)
+    /// Iterates over the counted samples of a command.
+    fn counted(&self, arm: &ArmSummary) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.method == arm.method && row.discarded.is_empty())
     }
 
-    fn ratio(&self, ours: &ArmSummary, other: &ArmSummary) -> Option<Interval> {
-        let [ours, other] = [ours, other].map(|arm| ArmName::new(LANG, &arm.method));
-        ratio_between(self.rows, &ours, &other, self.seed)
+    /// Returns the largest peak memory of all samples of a command, in bytes.
+    fn peak_memory(&self, arm: &ArmSummary) -> Option<f64> {
+        self.counted(arm).filter_map(|row| row.memory_bytes).max().map(|bytes| bytes as f64)
     }
 }
 
-fn outcome(found: &Interval, limit: f64) -> RequirementOutcome {
+/// Judges an estimate. Few samples have no interval: then `least`, the smallest value, is its lower
+/// end.
+fn outcome(found: &Interval, least: f64, limit: f64) -> RequirementOutcome {
+    let low = if found.low.is_nan() { least } else { found.low };
     if found.median <= limit {
         RequirementOutcome::Met
-    } else if found.low <= limit || found.low.is_nan() {
+    } else if low <= limit {
         RequirementOutcome::Unsure
     } else {
         RequirementOutcome::Missed
@@ -120,6 +126,15 @@ mod tests {
             ..Row::default()
         };
         (1..=8).map(row).collect()
+    }
+
+    #[test]
+    fn few_blocks_are_judged_by_their_range() {
+        let found = |median| Interval { median, low: f64::NAN, high: f64::NAN };
+        assert_eq!(outcome(&found(1.0), 0.9, 1.0), RequirementOutcome::Met);
+        assert_eq!(outcome(&found(1.1), 0.9, 1.0), RequirementOutcome::Unsure);
+        assert_eq!(outcome(&found(1.1), 1.05, 1.0), RequirementOutcome::Missed);
+        assert_eq!(outcome(&Interval { low: 0.95, ..found(1.1) }, 1.05, 1.0), RequirementOutcome::Unsure);
     }
 
     #[test]

@@ -196,7 +196,7 @@ fn of_a_wide_directory_not_all_names_are_looked_at_where_time_is_short() {
 }
 
 /// Checks the coverage on existing trees: `FATHOM_ESTIMATE_TREES=/usr:/home cargo test -p
-/// fathom-inventory --test estimate -- --nocapture`.
+/// fathom-scans --test estimate -- --nocapture`.
 #[test]
 fn ranges_with_a_confidence_hold_on_real_trees() {
     let Some(trees) = std::env::var_os("FATHOM_ESTIMATE_TREES") else {

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::{CommandArm, CommandRequirement};
-use crate::{Error, Op};
+use crate::{ArmName, Error, Op};
 
 /// The cases of a file, at least one.
 ///
@@ -64,6 +65,9 @@ pub struct CommandCase {
     /// Whether a command may end with a status other than 0.
     #[serde(default)]
     pub ignore_failure: bool,
+    /// The time after which a command is killed, which is a failure; `None` for none.
+    #[serde(default)]
+    pub timeout_seconds: Option<f64>,
     /// The commands, of which the first is the baseline, with unique names.
     #[serde(rename = "command")]
     pub commands: Vec<CommandArm>,
@@ -165,12 +169,20 @@ impl CommandCase {
         if let Some(name) = twice(self.commands.iter().map(|command| &command.name)) {
             return Err(format!("two commands '{name}'"));
         }
-        if let Some(command) = self.commands.iter().find(|command| command.words.is_empty()) {
-            return Err(format!("command '{}': nothing to run", command.name));
+        for command in &self.commands {
+            command.check().map_err(|cause| format!("command '{}': {cause}", command.name))?;
+        }
+        if self.timeout_seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
+            return Err("timeout-seconds: above 0".to_owned());
         }
         let names = self.requirements.iter().flat_map(CommandRequirement::names);
         let unknown = names.into_iter().find(|name| self.members(name).next().is_none());
         unknown.map_or(Ok(()), |name| Err(format!("no command or group '{name}'")))
+    }
+
+    /// Returns the time that a command may take.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
     /// Iterates over the commands that `name` means: one, or a group.
@@ -178,6 +190,21 @@ impl CommandCase {
         self.commands
             .iter()
             .filter(move |command| command.name == name || command.group.as_deref() == Some(name))
+    }
+}
+
+impl CommandArm {
+    fn check(&self) -> Result<(), String> {
+        if self.name.is_empty() {
+            return Err("no name".to_owned());
+        }
+        if ArmName::is_reserved(&self.name) {
+            return Err("the name is reserved".to_owned());
+        }
+        if self.words.iter().all(|word| word.is_empty()) || self.words[0].is_empty() {
+            return Err("nothing to run".to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -255,6 +282,14 @@ mod tests {
             (
                 "[[case]]\nname = 'a'\ncommand = [{ name = 'x', run = [] }]",
                 "case 'a': command 'x': nothing to run",
+            ),
+            (&case.replace("'true'", "['']"), "case 'a': command 'x': nothing to run"),
+            (&case.replace("'true'", "''"), "case 'a': command 'x': nothing to run"),
+            (&case.replace("'x'", "'x (again)'"), "case 'a': command 'x (again)': the name is reserved"),
+            (&format!("{case}timeout-seconds = 0"), "case 'a': timeout-seconds: above 0"),
+            (
+                &format!("{case}require = [{{ command = 'x', seconds = -1 }}]"),
+                "line 4: a limit is a number above 0",
             ),
             ("[[case]]\nname = 'a'\nnames = 1", "line 3: unknown field `names`"),
             ("\n\n[[case]", "line 3: "),

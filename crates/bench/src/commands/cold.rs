@@ -32,7 +32,9 @@ fn found(program: &OsStr, directory: Option<&Path>) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(directory.map_or_else(|| program.into(), |directory| directory.join(program)));
     }
-    let output = Command::new("sh").args(["-c", "command -v \"$0\""]).arg(program).output().ok()?;
+    // `command -v` would not tell where programs are that the shell has built in.
+    let search = "IFS=:; for d in $PATH; do test -x \"$d/$0\" && { echo \"$d/$0\"; break; }; done";
+    let output = Command::new("sh").args(["-c", search]).arg(program).output().ok()?;
     let path = output.stdout.strip_suffix(b"\n").filter(|path| path.starts_with(b"/"))?;
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }

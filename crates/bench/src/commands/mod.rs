@@ -61,9 +61,12 @@ fn text_of_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OsS
     String::deserialize(deserializer).map(|text| Some(text.into()))
 }
 
-/// Returns the words that run `text` by sh(1).
+/// Returns the words that run `text` by sh(1); none for an empty one.
 #[must_use]
 pub fn shell_words(text: &OsStr) -> Vec<OsString> {
+    if text.is_empty() {
+        return Vec::new();
+    }
     ["sh", "-c"].map(OsString::from).into_iter().chain([text.to_owned()]).collect()
 }
 
@@ -107,7 +110,8 @@ impl<'a> CommandExecutor<'a> {
     fn run(&self, arm: &CommandArm, checks: bool) -> Result<ProcessEnd, Error> {
         // A run goes on without an arm that cannot be started.
         let op = if arm.is_optional { Op::Start } else { Op::Execute };
-        self.prepare(arm, checks)?;
+        let prepared = self.prepare(arm, checks);
+        prepared.map_err(|error| if arm.is_optional { Error::new(op, &arm.name, error) } else { error })?;
         let standard = match (checks, self.case.output) {
             (true, _) => Standard::Summed,
             (false, CommandOutput::Null) => Standard::Discarded,
@@ -140,7 +144,7 @@ impl<'a> CommandExecutor<'a> {
         if let Some(directory) = &self.case.directory {
             command.current_dir(directory);
         }
-        process::run(&mut command, standard, self.stop)
+        process::run(&mut command, standard, self.case.timeout(), self.stop)
     }
 
     /// Adds a note, unless one has the same beginning.

@@ -71,13 +71,18 @@ enum WaiterMessage {
     Failed(io::Error),
 }
 
-/// Runs `command` without standard input until it ends, or kills it with its descendants when
-/// `stop` becomes true.
+/// Runs `command` without standard input until it ends, or kills it with its descendants after
+/// `timeout`, or when `stop` becomes true.
 ///
 /// # Errors
-/// If it cannot be started or its output cannot be read, if its output stays open after its end,
-/// and with [`io::ErrorKind::Interrupted`] if it was stopped.
-pub(super) fn run(command: &mut Command, standard: Standard, stop: &AtomicBool) -> io::Result<ProcessEnd> {
+/// If it cannot be started or its output cannot be read, if its output stays open after its end, if
+/// it takes longer than `timeout`, and with [`io::ErrorKind::Interrupted`] if it was stopped.
+pub(super) fn run(
+    command: &mut Command,
+    standard: Standard,
+    timeout: Option<Duration>,
+    stop: &AtomicBool,
+) -> io::Result<ProcessEnd> {
     // A process group of its own: killing the group includes the child's descendants, and Ctrl-C in
     // the terminal signals this process only.
     command.process_group(0).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -95,10 +100,15 @@ pub(super) fn run(command: &mut Command, standard: Standard, stop: &AtomicBool) 
         let output =
             stdout.map(|stream| read_aside(move || OutputSum::read(stream, standard == Standard::Summed)));
         let errors = stderr.map(|stream| read_aside(move || beginning(stream)));
-        let (child, seconds, migrations) = wait_for_end(pid, &messages, stop)?;
+        let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        let (child, seconds, migrations, is_late) =
+            wait_for_end(pid, &messages, deadline.map(|(end, _)| end), stop)?;
         let (status, used) = wait_for_child(child)?;
         if stop.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::Interrupted.into());
+        }
+        if let Some((_, timeout)) = deadline.filter(|_| is_late) {
+            return Err(io::Error::other(format!("it has taken longer than {} s", timeout.as_secs_f64())));
         }
         let output = output.map(|output| finished(output?)).transpose()?;
         let stderr = errors.map(|errors| finished(errors?)).transpose()?.unwrap_or_default();
@@ -129,20 +139,26 @@ fn start_and_wait(command: &mut Command, messages: &Sender<WaiterMessage>) {
     });
 }
 
-/// Waits for the end of the process `pid`, and kills its group when `stop` becomes true.
+/// Waits for the end of the process `pid`, and kills its group at `deadline`, or when `stop`
+/// becomes true. The last result says whether the deadline was over.
 fn wait_for_end(
     pid: Pid,
     messages: &Receiver<WaiterMessage>,
+    deadline: Option<Instant>,
     stop: &AtomicBool,
-) -> io::Result<(Child, f64, Option<u64>)> {
+) -> io::Result<(Child, f64, Option<u64>, bool)> {
+    let mut is_late = false;
     loop {
         match messages.recv_timeout(STOP_POLL_INTERVAL) {
-            Ok(WaiterMessage::Ended(child, seconds, migrations)) => return Ok((child, seconds, migrations)),
+            Ok(WaiterMessage::Ended(child, seconds, migrations)) => {
+                return Ok((child, seconds, migrations, is_late));
+            }
             Ok(WaiterMessage::Failed(error)) => return Err(error),
             Ok(WaiterMessage::Started(..)) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("nobody waits for it")),
         }
-        if stop.load(Ordering::Relaxed) {
+        is_late |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if is_late || stop.load(Ordering::Relaxed) {
             // ESRCH: the group has already ended, so nothing is left to kill.
             let _ = kill_process_group(pid, Signal::KILL);
         }
@@ -184,7 +200,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo started; wait"]);
         thread::scope(|scope| {
-            let ran = scope.spawn(|| run(&mut command, Standard::Counted, &stop));
+            let ran = scope.spawn(|| run(&mut command, Standard::Counted, None, &stop));
             stop.store(true, Ordering::Relaxed);
             let error = ran.join().unwrap().err().map(|error| error.kind());
             assert_eq!(error, Some(io::ErrorKind::Interrupted));
@@ -192,11 +208,21 @@ mod tests {
     }
 
     #[test]
+    fn a_timeout_kills_the_command_and_says_so() {
+        let stop = AtomicBool::new(false);
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & wait"]);
+        let ended = run(&mut command, Standard::Counted, Some(Duration::ZERO), &stop);
+        let said = ended.err().map(|error| error.to_string());
+        assert_eq!(said.as_deref(), Some("it has taken longer than 0 s"));
+    }
+
+    #[test]
     fn much_output_and_many_errors_block_nothing() {
         let stop = AtomicBool::new(false);
         let mut command = Command::new("sh");
         let text = "head -c 300000 /dev/zero >&2; head -c 3000000 /dev/zero; head -c 300000 /dev/zero >&2";
-        let end = run(command.args(["-c", text]), Standard::Counted, &stop).unwrap();
+        let end = run(command.args(["-c", text]), Standard::Counted, None, &stop).unwrap();
         assert_eq!(end.output.map(|sum| sum.bytes), Some(3_000_000));
         assert_eq!(end.stderr.len() as u64, KEPT_BYTES);
         assert!(end.memory_floor_bytes > 0);
@@ -207,7 +233,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let mut command = Command::new("sh");
         command.args(["-c", "test /dev/null -ef /proc/self/fd/1"]);
-        let end = run(&mut command, Standard::Discarded, &stop).unwrap();
+        let end = run(&mut command, Standard::Discarded, None, &stop).unwrap();
         assert!(end.output.is_none() && end.check_status().is_ok(), "{:?}", end.check_status());
     }
 }

@@ -55,6 +55,10 @@ impl TryFrom<RequirementFields> for CommandRequirement {
         let of = |than: Option<String>, key: &str| {
             than.ok_or_else(|| format!("'{key}' needs 'than', the other command"))
         };
+        let given = [time, memory, seconds, memory_bytes].into_iter().flatten();
+        if given.into_iter().any(|limit| !(limit > 0.0 && limit.is_finite())) {
+            return Err("a limit is a number above 0".to_owned());
+        }
         let limit = match (time, memory, seconds, memory_bytes) {
             (Some(share), None, None, None) => RequirementLimit::Time { share, than: of(than, "time")? },
             (None, Some(share), None, None) => RequirementLimit::Memory { share, than: of(than, "memory")? },

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::stats::Random;
 use crate::{ArmName, Error, Op, Row, UnavailableArm};
 
-pub use rules::{CACHED_COLD_MAX, CACHED_WARM_MIN, NOT_VERIFIED, REPEATS_MAX, STEAL_MAX, UNFINISHED};
+pub use rules::{
+    CACHED_COLD_MAX, CACHED_WARM_MIN, FAILED_LATER, NOT_VERIFIED, REPEATS_MAX, STEAL_MAX, UNFINISHED,
+};
 
 /// Executes samples.
 pub trait Executor {
@@ -117,7 +119,7 @@ pub fn run(plan: &RunPlan, executor: &mut dyn Executor, observer: &mut dyn RunOb
 fn order(plan: &RunPlan, block: u32) -> Vec<(ArmName, ArmName)> {
     let runs = |arm: &&ArmName| plan.fewer_blocks.get(*arm).is_none_or(|blocks| block <= *blocks);
     let mut arms: Vec<_> = plan.arms.iter().filter(runs).map(|arm| (arm.clone(), arm.clone())).collect();
-    if plan.arms.contains(&plan.baseline) {
+    if plan.arms.contains(&plan.baseline) && runs(&&plan.baseline) {
         arms.push((plan.baseline.clone(), plan.baseline.second_copy()));
     }
     Random::substream(plan.seed, block.into()).shuffle(&mut arms);
@@ -211,6 +213,10 @@ impl Runner<'_> {
     fn record_unavailable(&mut self, arm: &ArmName, error: &Error) {
         let reason = error.cause();
         let ArmName { lang, method } = arm.clone();
+        // An arm that cannot go on has no samples in the blocks to come, so it has none at all.
+        let rows = self.outcome.rows.iter_mut().filter(|row| (&row.lang, &row.method) == (&lang, &method));
+        rows.filter(|row| row.discarded.is_empty())
+            .for_each(|row| FAILED_LATER.clone_into(&mut row.discarded));
         self.outcome.unavailable.push(UnavailableArm { lang, method, reason });
     }
 

@@ -16,6 +16,8 @@ pub const CACHED_WARM_MIN: f64 = 0.99;
 pub const REPEATS_MAX: u32 = 3;
 /// The reason for samples of an unfinished block.
 pub const UNFINISHED: &str = "block not finished";
+/// The reason for the samples of an arm that became unavailable.
+pub const FAILED_LATER: &str = "the arm failed later";
 /// The reason for a sample with wrong data, which also ends the run.
 pub const NOT_VERIFIED: &str = "not verified";
 

@@ -99,6 +99,16 @@ fn each_block_has_each_arm_once_and_the_baseline_twice() {
 }
 
 #[test]
+fn an_arm_of_fewer_blocks_is_in_the_first_ones_and_a_baseline_with_its_copy() {
+    let mut plan = plan(3);
+    plan.fewer_blocks = [(arm("a"), 1), (arm("b"), 2)].into();
+    let outcome = run(&plan, &mut Mock::good(), &mut Notes::new(usize::MAX));
+    let mut samples = said(&outcome);
+    samples.sort_unstable();
+    assert_eq!(samples, ["1a", "1a (again)", "1b", "1c", "2b", "2c", "3c"]);
+}
+
+#[test]
 fn the_executor_knows_nothing_of_copies() {
     let mut mock = Mock::good();
     ran(&mut mock, 1);

@@ -18,7 +18,8 @@ function flightFigure(cell) {
   const [field, format] = hasBytes ? ["bytes_per_s", BYTES_PER_S] : ["ops_per_s", OPS_PER_S];
   const found = seriesOf(cell, field);
   const points = found.flatMap((series) => series.points);
-  if (!found.some((series) => series.points.length > 1)) return null;
+  // Arms that differ in nothing but their names stand above each other.
+  if (!found.some((series) => new Set(series.points.map(([inFlight]) => inFlight)).size > 1)) return null;
   const [x, y] = [logAxisOver(points.map(([inFlight]) => inFlight)), axisOver(points.map(([, rate]) => rate))];
   if (!x || !y) return null;
   const keys = found.flatMap(({ name, colour }, at) => key(SHAPES[at % SHAPES.length], colour, name));

@@ -81,7 +81,7 @@ function foldedSamples(name, rows) {
 
 function discardTable() {
   const rows = RUN.rows.filter(({ discarded }) => discarded !== "").map((row) => {
-    const texts = [`${row.workload}, ${row.cache}`, `${row.lang} ${row.method}`, `${row.threads} × ${row.depth}`, String(row.block), row.discarded];
+    const texts = [row.cell || `${row.workload}, ${row.cache}`, `${row.lang} ${row.method}`, `${row.threads} × ${row.depth}`, String(row.block), row.discarded];
     return element("tr", {}, ...texts.map(textCell));
   });
   const heads = ["workload", "arm", "threads × depth", "block", "reason"].map((head) => [head, true]);

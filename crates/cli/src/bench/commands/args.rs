@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use fathom_bench::ArmName;
 use fathom_bench::commands::{
     CasesFile, CommandArm, CommandCase, CommandOutput, SameOutput, shell_words as by_shell,
 };
@@ -126,6 +127,9 @@ impl CommandsParser {
             return Err(b"missing operand: commands, each after a '--'".to_vec());
         }
         let names = self.command_names(&commands)?;
+        if let Some(name) = names.iter().find(|name| ArmName::is_reserved(name)) {
+            return Err(format!("the name '{name}' is reserved: give another one with --name").into_bytes());
+        }
         let prepared = |at: usize| self.prepare.get(at).or(self.prepare.first()).cloned();
         if self.prepare.len() > 1 && self.prepare.len() != commands.len() {
             return Err(count_error("--prepare", "all commands, or ", self.prepare.len(), commands.len()));
@@ -245,6 +249,7 @@ mod tests {
             ("--cases no-such-file", "cannot read 'no-such-file': No such file or directory"),
             ("--cases f -- true", "--cases has the commands: none can follow a '--'"),
             ("--cold --cases f", "--cold is for commands on the command line, and --cases has its own"),
+            ("--name null -- true", "the name 'null' is reserved: give another one with --name"),
             ("--csv=plain:x -- true", "--csv=plain is for workloads"),
         ] {
             let said = read(line).expect_err(line);

@@ -11,7 +11,7 @@ use std::time::Instant;
 use fathom_bench::commands::{CommandArm, CommandCase, CommandExecutor, LANG, OutputSum, SameOutput};
 use fathom_bench::judgement::judge;
 use fathom_bench::runner::{self, RunOutcome, RunPlan};
-use fathom_bench::summary::summarise;
+use fathom_bench::summary::{CellSummary, summarise};
 use fathom_bench::{ArmName, RequirementOutcome, Run, UnavailableArm};
 
 use self::args::CommandsArgs;
@@ -44,19 +44,47 @@ fn missed(run: &Run) -> u8 {
     if run.verdicts.iter().any(|verdict| is_missed(verdict.outcome)) { FAILED } else { 0 }
 }
 
-/// Measures the cases of `args`, one after the other.
+/// Measures the cases of `args`, one after the other. A case that fails is told, and the others go
+/// on.
 fn measure(args: &CommandsArgs, command: String, stop: &AtomicBool) -> (Run, BenchEnd) {
     let end = end_of(args.run.time);
-    let blocks = args.run.blocks.unwrap_or(BLOCKS);
-    let mut run = Run { blocks, ..new_run(command, args.run.seed, Path::new(".")) };
+    let blocks = |case: &CommandCase| args.run.blocks.or(case.blocks).unwrap_or(BLOCKS);
+    let first = &args.cases[0];
+    let place = first.directory.as_deref().unwrap_or(Path::new("."));
+    // Cases with numbers of their own have none together.
+    let all = if args.cases.iter().all(|case| blocks(case) == blocks(first)) { blocks(first) } else { 0 };
+    let mut run = Run { blocks: all, ..new_run(command, args.run.seed, place) };
+    let mut failure = None;
     for case in &args.cases {
-        let blocks = args.run.blocks.or(case.blocks).unwrap_or(BLOCKS);
-        let ended = CaseRun { case, blocks, stop, end }.measure(&mut run);
-        if !matches!(ended, BenchEnd::Complete) {
-            return (run, ended);
+        let of_case = CaseRun { case, blocks: blocks(case), stop, end };
+        let is_single = args.cases.len() == 1;
+        let told = |text: String| if is_single { text } else { format!("{}: {text}", case.name) };
+        let mut part = Run { seed: run.seed, ..Run::default() };
+        match of_case.measure(&mut part) {
+            BenchEnd::Complete => add(&mut run, part, told),
+            BenchEnd::Failed(message) => {
+                add(&mut run, part, told);
+                let earlier = failure.replace(told(message));
+                earlier.inspect(|message| print_error(NAME, message.as_bytes()));
+            }
+            BenchEnd::Interrupted => {
+                add(&mut run, part, told);
+                return (run, BenchEnd::Interrupted);
+            }
         }
     }
-    (run, BenchEnd::Complete)
+    (run, failure.map_or(BenchEnd::Complete, BenchEnd::Failed))
+}
+
+/// Adds the part of a case to `run`, with texts that tell which case they are about.
+fn add(run: &mut Run, part: Run, told: impl Fn(String) -> String) {
+    run.arms.extend(part.arms);
+    run.noise.extend(part.noise);
+    run.rows.extend(part.rows);
+    run.verdicts.extend(part.verdicts);
+    run.notes.extend(part.notes.into_iter().map(&told));
+    run.unavailable
+        .extend(part.unavailable.into_iter().map(|arm| UnavailableArm { reason: told(arm.reason), ..arm }));
 }
 
 /// The measurement of a case.
@@ -75,9 +103,13 @@ impl<'a> CaseRun<'a> {
     fn measure(self, run: &mut Run) -> BenchEnd {
         let Self { case, blocks, stop, end } = self;
         let mut executor = CommandExecutor::new(case, stop);
-        let present = match self.check(&mut executor, run) {
+        let is_over = end.is_some_and(|end| Instant::now() >= end);
+        let present = match if is_over { Ok(Vec::new()) } else { self.check(&mut executor, run) } {
             Ok(present) => present,
-            Err(end) => return end,
+            Err(end) => {
+                run.verdicts.extend(judge(case, &[], &CellSummary::default(), run.seed));
+                return end;
+            }
         };
         let name = |arm: &CommandArm| ArmName::new(LANG, &arm.name);
         let baseline = name(&case.commands[0]);

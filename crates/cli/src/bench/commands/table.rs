@@ -32,7 +32,7 @@ const FLAGS: &[Flag<CommandsOption>] = &[
     long(CommandsOption::Cases, "cases", COMMANDS, "read commands, and what is required of them, from FILE").required("FILE", ValueKind::File),
     long(CommandsOption::Prepare, "prepare", COMMANDS, "run TEXT by sh(1) before each sample, unmeasured; once for all commands, or once for each")
         .required("TEXT", ValueKind::Text),
-    long(CommandsOption::Cold, "cold", COMMANDS, "drop the caches of the kernel before each sample, except for the programs; needs root"),
+    long(CommandsOption::Cold, "cold", COMMANDS, "drop the caches of the kernel before each sample, except for the program (`sh` for text); needs root"),
     long(CommandsOption::Name, "name", COMMANDS, "call a command NAME in the reports; once for each").required("NAME", ValueKind::Text),
     long(CommandsOption::Output, "output", COMMANDS, "send the output to a `pipe` that is read, or to `/dev/null` with `null` (default: pipe)")
         .required("WHERE", ValueKind::Words(OUTPUT_WORDS))
@@ -78,14 +78,15 @@ const CASES: Note = Note {
     title: "Files of cases",
     text: &[
         "A file is TOML, with a table `[[case]]` for each case: `name`; `blocks`, which `--blocks` overrides; `directory`, in which the \
-         commands run, relative to the file; `cold`, `output`, `same-output` and `ignore-failure` as the options of these names; `command` \
-         and `require`.",
+         commands run, relative to the file; `cold`, `output`, `same-output` and `ignore-failure` as the options of these names; \
+         `timeout-seconds`, after which a command has failed; `command` and `require`.",
         "A command has a `name`, and `run`: a list of words, or text for sh(1). It may have `prepare`, text for sh(1) that runs before each \
          sample; `group`, a word by which requirements mean several commands; `blocks`, if it is slow: it runs in so many blocks only; \
          `optional = true`: if it fails, it is left out, and the reason is told.",
         "A requirement names a `command`, or a group of which the best counts, and one limit: `time` or `memory`, a share of that of the \
          command or group `than`; `seconds`; or `memory-bytes`. Time is the median, in ratios over the blocks; memory is the peak of all \
-         samples. The outcome is `met`, `missed`, `unsure` if the limit lies within the interval of what was measured, or `not measured`.",
+         samples. The outcome is `met`, `missed`, `unsure` if the limit is exceeded, but lies within the interval of what was measured, or \
+         `not measured`. Fewer than 6 blocks have no interval: there the least of them counts.",
     ],
     man_only: true,
 };

@@ -199,8 +199,8 @@ fn cases_of_a_file_are_measured_and_judged() {
         "requirements\n",
         "true takes at most 1.5 of the time of sleeps",
         " of short",
-        "unavailable: command gone: No such file or directory",
-        "unavailable: command head: the outputs of 'cat' and 'head' differ",
+        "unavailable: command gone: sleepers: No such file or directory",
+        "unavailable: command head: other: the outputs of 'cat' and 'head' differ",
     ] {
         assert!(out.contains(text), "{text}: {out}");
     }
@@ -239,4 +239,47 @@ fn cold_samples_need_root() {
     let said = "fathom bench: cannot prepare 'true': metadata can be made cold by root alone (/proc/sys/vm/drop_caches): ";
     let stderr = String::from_utf8(stderr).unwrap();
     assert!(status.code() == Some(1) && stderr.starts_with(said), "{status}: {stderr}");
+}
+
+#[test]
+fn a_case_that_fails_is_told_and_the_others_are_measured() {
+    let dir = temp();
+    let cases = r#"
+        [[case]]
+        name = "fails"
+        command = [{ name = "false", run = "exit 3" }]
+        require = [{ command = "false", seconds = 1 }]
+
+        [[case]]
+        name = "later"
+        command = [
+            { name = "true", run = ["true"] },
+            { name = "once", run = "test ! -e ran2 && { test ! -e ran || touch ran2; } && touch ran", optional = true },
+        ]
+
+        [[case]]
+        name = "hangs"
+        timeout-seconds = 0.01
+        command = [{ name = "true", run = ["true"] }, { name = "sleep", run = ["sleep", "1000"], optional = true }]
+    "#;
+    fs::write(dir.path().join("c.toml"), cases).unwrap();
+    let (status, out, err) =
+        bench_run(dir.path(), &["--cases", "c.toml", "--blocks", "6", "--json=run.json"]);
+    let said = "fathom bench: fails: cannot execute 'false': exit status: 3\n";
+    assert_eq!((status, err.as_str()), (Some(1), said), "{out}");
+    let run: Value = serde_json::from_slice(&fs::read(dir.path().join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["verdicts"][0]["outcome"], "unmeasured");
+    let counted = |cell: &str, method: &str| {
+        let rows = run["rows"].as_array().unwrap();
+        rows.iter()
+            .filter(|row| row["cell"] == cell && row["method"] == method && row["discarded"] == "")
+            .count()
+    };
+    assert_eq!(
+        [counted("later", "true"), counted("later", "once")],
+        [6, 0],
+        "it ran once and then failed: {out}"
+    );
+    assert!(out.contains("1 of command once: the arm failed later"), "{out}");
+    assert!(out.contains("unavailable: command sleep: hangs: it has taken longer than 0.01 s"), "{out}");
 }
