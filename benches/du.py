@@ -75,10 +75,7 @@ def total_arms(tools, chunks, fixed=True, cold=False, slow=False):
     found = [arms.gnu_du(tools.baseline, "-s"), *arms.rivals(tools.rivals, tuned=cold or slow)]
     if tools.fathom:
         found.append(arms.fathom(tools.fathom, "-s"))
-        found.append(arms.fathom(tools.fathom, "-s", name="fathom (again)", group="again"))
         found += arms.fathom_fixed(tools.fathom) if fixed else []
-    else:
-        found.append(arms.gnu_du(tools.baseline, "-s", name="GNU du (again)", group="again"))
     return found + arms.floors(tools.floor, chunks, inode_order=cold)
 
 
@@ -93,7 +90,7 @@ def many_thread_arms(tools):
     """Returns the arms for a mount on which one thread takes minutes: GNU du and fathom as they
     are, and of the others only those with many threads.
     """
-    always = ("baseline", "fathom", "again")
+    always = ("baseline", "fathom")
     return [arm for arm in fuse_arms(tools) if arm.group in always or "64" in arm.name or "128" in arm.name]
 
 
@@ -101,7 +98,6 @@ def listing_arms(tools):
     """Returns the arms that print every file."""
     whole = SameBytes()
     found = [arms.gnu_du(tools.baseline, "-a", name="GNU du -a", answer=whole)]
-    found.append(arms.gnu_du(tools.baseline, "-a", name="GNU du -a (again)", group="again", answer=whole))
     if tools.fathom:
         found.append(arms.fathom(tools.fathom, "-a", name="fathom -a", answer=whole))
     return found

@@ -81,7 +81,7 @@ def all_cases(tools):
             "frame-five",
             "the first frame with rows, of an inventory of 5.05 M entries",
             "five",
-            [du_arms.fathom(fathom, "-s", name=LIVE, group="live"), frame(FRAME, fathom, "MADE")],
+            [du_arms.gnu_du(tools.baseline, "-s"), frame(FRAME, fathom, "MADE")],
             (at_most(0.3, FRAME), memory(100)),
             prepare=made_of_five,
             expected=du_arms.facts_of,

@@ -64,7 +64,6 @@ def scan_arms(tools):
             note="writes the same fields as text to a file, and is not asked to put it on the disk",
         ),
         Arm(SCAN, "fathom", command, SamePaths(), checked=checked, note="ends when all is on the disk (fsync)"),
-        Arm(f"{SCAN} (again)", "again", command, SamePaths(), checked=checked),
         Arm(LIVE, "live", (fathom, "du", "-s", "TREE"), AnyOutput()),
     ]
 
@@ -96,7 +95,7 @@ COMPARISON = Comparison(
     summary="Measures `fathom scan` and what is asked of inventories, and writes a run directory.",
     method="""\
 Before timing, the paths of an inventory must be find's, and the totals of its answers GNU du's. (That every field is right is
-a test's to show.) What an arm writes goes to the filesystem of the trees and is removed after each run.""",
+a test's to show.) What an arm writes goes to the filesystem of the trees and is removed before the next one.""",
     baseline="the baseline",
     option="--find",
     command="find",

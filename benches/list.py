@@ -53,8 +53,6 @@ def names(tools, patient=False):
     found = [arms.find(tools.baseline), *arms.rivals(tools, tuned=patient)]
     if tools.fathom:
         found += arms.fathoms(tools.fathom)
-    else:
-        found.append(arms.find(tools.baseline, name="find (again)", group="again"))
     return found + arms.floors(tools.floor, arms.FLOOR_THREADS_PATIENT if patient else arms.FLOOR_THREADS)
 
 
@@ -81,7 +79,7 @@ COMPARISON = Comparison(
     method="""\
 Before timing, every arm ends its paths in NUL; sorted, they must be find's, and those of `fathom list` without
 --order must be find's byte for byte. While timed, lines end in newlines, standard output is a pipe that is read, and
-a different number of bytes than when they were checked is noted.""",
+an output whose length changes is noted.""",
     baseline="find",
     option="--find",
     command="find",

@@ -67,7 +67,7 @@ def fathoms(binary):
     """Returns the arms of fathom: unordered (twice), ordered, and unordered with fixed numbers of
     threads.
     """
-    found = [fathom(binary, name=ANY), fathom(binary, name=f"{ANY} (again)", group="again")]
+    found = [fathom(binary, name=ANY)]
     found.append(fathom(binary, name=PATH, group="ordered", order="path"))
     fixed = [f"--threads={number}" for number in FATHOM_THREADS]
     return found + [fathom(binary, option, name=f"{ANY} {option}", group="fixed") for option in fixed]

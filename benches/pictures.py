@@ -30,7 +30,7 @@ SANS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 @dataclass(frozen=True)
 class Panel:
-    """Bars of one case of a run. `arms` maps a label to the name of an arm in raw.csv."""
+    """Bars of one case of a run. `arms` maps a label to the name of an arm in run.json or raw.csv."""
 
     title: str
     unit: str

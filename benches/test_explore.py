@@ -31,6 +31,10 @@ class Cases(unittest.TestCase):
                 with self.subTest(case=each.name, requirement=requirement):
                     self.assertLessEqual({requirement.ours, requirement.than} - {""}, known)
 
+    def test_each_case_has_a_baseline(self):
+        for each in explore.all_cases(TOOLS):
+            self.assertIn("baseline", {arm.group for arm in each.arms}, each.name)
+
     def test_names_of_arms_are_distinct(self):
         for each in explore.all_cases(TOOLS):
             self.assertEqual(len(each.arms), len({arm.name for arm in each.arms}))

@@ -28,9 +28,9 @@ class Cases(unittest.TestCase):
             for requirement in case.requirements:
                 self.assertLessEqual({requirement.than, requirement.ours}, groups)
 
-    def test_without_fathom_rm_is_compared_with_itself(self):
+    def test_without_fathom_the_others_are_measured(self):
         names = [arm.name for arm in rm.arms_of(build.Tools(**{**vars(TOOLS), "fathom": None}))]
-        self.assertEqual(names, ["rm -rf", "find -delete", "rm -rf (again)"])
+        self.assertEqual(names, ["rm -rf", "find -delete"])
 
 
 class Fresh(unittest.TestCase):
@@ -51,6 +51,15 @@ class Fresh(unittest.TestCase):
         self.assertEqual((prepared.excluded, left, built[0], entries), ({}, False, 0, 2110))
         self.assertNotEqual(built[1], 0)
         self.assertIn(f"{rm.BUILD} few", prepared.text(1))
+
+    def test_an_arm_that_leaves_something_is_excluded_and_the_next_one_has_its_tree(self):
+        arms = [Arm("rm", "baseline", ("rm", "-rf", "TREE"), rm.Gone()), Arm("true", "rival", ("true",), rm.Gone())]
+        arms += [Arm("also", "fathom", ("rm", "-rf", "TREE"), rm.Gone())]
+        with tempfile.TemporaryDirectory() as root, contextlib.ExitStack() as stack:
+            facts = types.SimpleNamespace(ROOT=root, corpus=lambda name: Path(root), facts_of=lambda name: {"entries": 2})
+            prepared = rm.FreshPreparer(TOOLS, facts, lambda text: None).prepare(Case("case", "", "few", arms), stack)
+        self.assertEqual(prepared.excluded, {"true": "it has left something of the tree"})
+        self.assertEqual([arm.name for arm in prepared.case.arms], ["rm", "also"])
 
     def test_an_arm_that_prints_something_is_excluded(self):
         with tempfile.TemporaryDirectory() as root, self.assertRaisesRegex(Failure, "it prints b'x"):

@@ -79,6 +79,7 @@ class Files(unittest.TestCase):
         ]
         self.assertEqual(found[0].pop("require"), required)
         rest = {"name": "c", "directory": "/corpora", "blocks": 5, "cold": True, "output": "null", "same-output": "any"}
+        rest["timeout-seconds"] = run.TIMEOUT_S
         self.assertEqual(found[0], rest)
 
     def test_requirements_go_with_their_arms(self):
@@ -108,7 +109,8 @@ class Admission(unittest.TestCase):
     def verify(self, *printed, expected=None):
         whole = answers.SameBytes()
         made = [cases.Arm(f"{group} {text}", group, ("printf", text), whole) for group, text in printed]
-        case = cases.Case("case", "a case", "real", made, expected=expected)
+        needs = (cases.at_most(1, "fathom"), cases.at_most(1, "rival"))
+        case = cases.Case("case", "a case", "real", made, needs, expected=expected)
         prepared = run.Prepared(case, Path("/"), {"TREE": "t", "OUT": "/nonexistent/out"})
         run.Preparer(None, self, lambda text: None).verify(prepared)
         return [arm.name for arm in prepared.case.arms], prepared
@@ -121,6 +123,7 @@ class Admission(unittest.TestCase):
         self.assertEqual(present, ["baseline aa", "fathom aa"])
         self.assertIn("2 bytes", prepared.answer)
         self.assertIn("rival b", prepared.excluded)
+        self.assertEqual([one.ours for one in prepared.unmet], ["rival"])
 
     def test_without_a_baseline_nobody_can_be_compared(self):
         with self.assertRaisesRegex(run.Failure, "the baseline has no answer"):

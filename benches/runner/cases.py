@@ -10,7 +10,7 @@ class Arm:
 
     name: str
     # baseline, rival, tuned, fathom, ordered, from, top, live, fixed (a model or thread count),
-    # floor, again, earlier
+    # floor, earlier
     group: str
     # Placeholders: "TREE" (the tree's name), "EMPTY" (the name of an empty directory), "OUT" (an
     # unused path, removed before each run), and each key of the case's `prepare` (the path prepared
@@ -97,7 +97,7 @@ def with_earlier(case, program, earlier):
     def of_then(command):
         return tuple(words.get(word, word) for word in command)
 
-    ours = [arm for arm in case.arms if arm.group in OURS]
+    ours = [arm for arm in case.arms if arm.group in OURS and program in (*arm.command, *arm.checked)]
     arms = [
         replace(
             arm,

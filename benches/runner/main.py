@@ -11,7 +11,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -77,7 +76,8 @@ def main(comparison):
     )
     (directory / "README.md").write_text(report.readme(about, prepared, found, tables))
     log(f"wrote {os.path.relpath(directory)}")
-    sys.exit(status)
+    is_missed = skipped or any(one.unmet for one in prepared) or any(row[0] == "missed" for row in report.sizes(prepared))
+    sys.exit(max(status, 1) if is_missed else status)
 
 
 def all_cases(comparison, tools):
@@ -116,7 +116,7 @@ def parser_of(comparison):
     parser.add_argument("--arms", help="only arms whose names contain one of these, separated by commas")
     parser.add_argument("--without", help="none of the arms whose names contain one of these, separated by commas")
     parser.add_argument("--fathom", type=Path, default=build.REPOSITORY / "target/release/fathom")
-    parser.add_argument("--no-fathom", action="store_true", help="measure the others alone, by this fathom")
+    parser.add_argument("--no-fathom", action="store_true", help="measure the other programs alone")
     parser.add_argument("--earlier", type=Path, metavar="PROGRAM", help=EARLIER_HELP)
     parser.add_argument(comparison.option, dest="baseline", help=baseline)
     comparison.add_options(parser)
@@ -158,23 +158,26 @@ def prepare(preparer, known, options, stack):
 
 
 def measure(prepared, options, directory):
-    """Has the cases measured. Returns (exit status, the tables as Markdown). A status above 1 ends this program,
-    unless Ctrl-C ended the run: what was measured before counts.
+    """Has the cases measured. Returns (exit status, the tables as Markdown). After Ctrl-C, what was measured before
+    counts.
     """
-    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-        file.write("".join(one.text(options.blocks) for one in prepared))
-        file.flush()
-        command = [str(options.fathom.resolve()), "bench", "run", "--cases", file.name, "--markdown"]
-        command += [f"--json={directory / 'run.json'}", "--html", str(directory / "page.html")]
-        command += [] if options.seed is None else [f"--seed={options.seed}"]
-        try:
-            done = subprocess.run(command, env=run.ENVIRONMENT, stdout=subprocess.PIPE, text=True)
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None
-    print(done.stdout)
+    (directory / "cases.toml").write_text("".join(one.text(options.blocks) for one in prepared))
+    command = [str(options.fathom.resolve()), "bench", "run", "--cases", "cases.toml", "--markdown"]
+    command += ["--json=run.json", "--html=page.html"]
+    command += [] if options.seed is None else [f"--seed={options.seed}"]
+    with subprocess.Popen(command, cwd=directory, env=run.ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
+        while True:
+            try:
+                tables, _ = process.communicate()
+                break
+            except KeyboardInterrupt:
+                # The terminal has interrupted fathom as well, which ends by itself and says what it has.
+                continue
+    print(tables)
     if not (directory / "run.json").exists():
-        sys.exit(done.returncode or 1)
-    return done.returncode, done.stdout
+        shutil.rmtree(directory)
+        sys.exit(process.returncode or 1)
+    return process.returncode, tables
 
 
 def run_directory(suffix):

@@ -28,12 +28,19 @@ def losses(prepared, run):
     for one in prepared:
         groups = {arm.name: arm.group for arm in one.case.arms}
         found = [arm for arm in run["arms"] if arm["cell"] == one.case.name and arm["runs"] > 0]
+        if not found:
+            lines.append(f"- {one.case.title}: nothing was measured")
         median = {arm["method"]: arm["seconds"]["median"] for arm in found}
         for group, competitors in COMPETITORS.items():
             for ours in [name for name in median if groups[name] == group]:
                 faster = [name for name in median if groups[name] in competitors and median[name] < median[ours]]
                 lines += [f"- {one.case.title}: {name}, {median[ours] / median[name]:.2f} times as fast as {ours}" for name in faster]
     return lines
+
+
+def unmet(prepared):
+    """Returns a row for each requirement on an arm that is out."""
+    return [["not measured", one.case.name, f"{need.ours}: {need.kind} at most {need.limit} {need.than}".rstrip(), ""] for one in prepared for need in one.unmet]
 
 
 def sizes(prepared):
@@ -77,7 +84,7 @@ def readme(about, prepared, run, tables):
     listed = {**about.machine, **about.versions, **trees, **missing}
     excluded = [f"- {one.case.name}: {name} is out: {why}" for one in prepared for name, why in one.excluded.items()]
     cells = [[one.case.name, one.case.title, state(one)] for one in prepared]
-    size_rows = sizes(prepared)
+    own_rows = [*unmet(prepared), *sizes(prepared)]
     sections = [
         f"# {about.title}\n",
         f"    {about.command}\n",
@@ -85,7 +92,7 @@ def readme(about, prepared, run, tables):
         method(about, run),
         "".join(f"- {name} {note}.\n" for name, note in sorted(notes.items())),
         markdown(["case", "what", "how"], cells, numbers=False),
-        markdown(["outcome", "case", "required", "measured"], size_rows, numbers=False) if size_rows else "",
+        markdown(["outcome", "case", "required", "measured"], own_rows, numbers=False) if own_rows else "",
         "## Where fathom loses\n",
         "\n".join(losses(prepared, run) or ["Nowhere in this run."]) + "\n",
         "## Measured\n",

@@ -34,6 +34,7 @@ class Prepared:
     rebuild: tuple = ()  # the command that builds the tree anew before each run
     entries: int = 0  # of the tree
     excluded: dict = field(default_factory=dict)  # arm -> reason
+    unmet: tuple = ()  # requirements on arms that are excluded
     answer: str = ""  # summary of the baseline's output
     made: dict = field(default_factory=dict)  # arm -> bytes of the files it created during verification, if any
 
@@ -49,6 +50,7 @@ class Prepared:
             f"blocks = {max(1, round(blocks * case.blocks_factor))}",
             f"cold = {quoted(case.cold)}",
             f"output = {quoted('pipe' if case.drain else 'null')}",
+            f"timeout-seconds = {TIMEOUT_S}",
             # Verified before; not all programs can print the same.
             'same-output = "any"',
         ]
@@ -126,6 +128,8 @@ class Preparer:
         if not any(arm.group == "baseline" for arm in present):
             raise Failure(f"the baseline is out: {next(iter(prepared.excluded.values()), 'there is none')}")
         prepared.case = cases.among(case, present)
+        left = {word for arm in present for word in (arm.name, arm.group)}
+        prepared.unmet = tuple(one for one in case.requirements if one.ours not in left)
 
     def answer(self, prepared, arm):
         self.make(prepared, ["rm", "-rf", prepared.names["OUT"]])
