@@ -2,7 +2,7 @@
 
 use crate::commands::{CommandCase, CommandRequirement, LANG, RequirementLimit};
 use crate::report::{interval, significant};
-use crate::summary::{CellSummary, ratio_between, ratio_range};
+use crate::summary::{CellSummary, least_ratio, ratio_between};
 use crate::{ArmName, ArmSummary, Interval, RequirementOutcome, RequirementVerdict, Row};
 
 /// Judges the requirements of `case` by its samples `rows` and their `summary`.
@@ -39,7 +39,7 @@ impl<'a> MeasuredCell<'a> {
                 let other = self.fastest(than)?;
                 let [ours, name] = [ours, other].map(|arm| ArmName::new(LANG, &arm.method));
                 let ratio = ratio_between(self.rows, &ours, &name, self.seed)?;
-                let least = ratio_range(self.rows, &ours, &name)?.0;
+                let least = least_ratio(self.rows, &ours, &name)?;
                 (format!("{} of {}", interval(&ratio), other.method), outcome(&ratio, least, *share))
             }
             RequirementLimit::Seconds(seconds) => {

@@ -120,17 +120,13 @@ pub fn ratio_between(rows: &[Row], one: &ArmName, other: &ArmName, seed: u64) ->
     ratio(&Bootstrap::new(samples.blocks, seed), &find(one)?.log_ratios_to(find(other)?))
 }
 
-/// Returns the least and the largest of the ratios that [`ratio_between`] estimates the median of.
+/// Returns the least of the ratios whose median [`ratio_between`] estimates.
 #[must_use]
-pub fn ratio_range(rows: &[Row], one: &ArmName, other: &ArmName) -> Option<(f64, f64)> {
+pub fn least_ratio(rows: &[Row], one: &ArmName, other: &ArmName) -> Option<f64> {
     let samples = CellSamples::of(rows);
     let find = |name: &ArmName| samples.arms.iter().find(|arm| arm.name == *name);
     let logs = find(one)?.log_ratios_to(find(other)?);
-    let ratios = logs.into_iter().flatten().map(f64::exp);
-    ratios.fold(None, |range, ratio| match range {
-        None => Some((ratio, ratio)),
-        Some((least, most)) => Some((least.min(ratio), most.max(ratio))),
-    })
+    logs.into_iter().flatten().map(f64::exp).reduce(f64::min)
 }
 
 /// The arms that an arm is compared with.
