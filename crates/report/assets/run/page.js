@@ -66,7 +66,12 @@ function againSection() {
   return section("Run it again", command, note);
 }
 
+// Commands of the user's own may compare anything.
+const IS_OF_COMMANDS = RUN.rows.length > 0 && RUN.rows.every(({ workload }) => workload === "run");
+const KIND = IS_OF_COMMANDS ? "Commands" : "I/O models";
+
 function titleOf(cells) {
+  if (IS_OF_COMMANDS) return cells.length === 1 ? cells[0].name : `${cells.length} cases`;
   const names = [...new Set(cells.map(({ name }) => name.split(/[ ,]/)[0]))];
   if (names.length === 0) return "nothing measured";
   return names.length === 1 ? names[0] : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
@@ -87,7 +92,8 @@ function facts(cells) {
 }
 
 const [CELLS, UNASSIGNED] = readCells();
-document.title = `I/O models: ${titleOf(CELLS)}`;
+document.title = `${KIND}: ${titleOf(CELLS)}`;
+document.getElementById("kind").textContent = `${KIND} compared`;
 document.getElementById("title").textContent = titleOf(CELLS);
 document.getElementById("facts").append(...facts(CELLS));
 const folded = [...CELLS.map(({ name, rows }) => [name, rows]), ["Samples of no cell", UNASSIGNED]].filter(([, rows]) => rows.length > 0);

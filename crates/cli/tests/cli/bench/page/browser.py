@@ -200,7 +200,7 @@ def observations(browser, page, is_viewed):
     wanted = json.loads(text, parse_float=Number, parse_int=Number)
     found = browser.execute_script(NUMBERS)
     embedded = browser.execute_script("return document.getElementById('run').textContent")
-    texts = {kind: browser.execute_script(TEXTS, kind) for kind in ("h1", "h2", "h3", "summary", ".verdict", ".verdicts li", "code", "head title")}
+    texts = {kind: browser.execute_script(TEXTS, kind) for kind in ("h1", "h2", "h3", "summary", ".verdict", ".verdicts li", "code", "td", "head title")}
     return {
         "views": views,
         "wrong": compare_numbers(found, leaves(wanted)),

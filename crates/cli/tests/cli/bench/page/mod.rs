@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fathom_bench::report::to_json_line;
-use fathom_bench::{ArmSummary, Interval, LatencyBucket, Run};
+use fathom_bench::{ArmSummary, Interval, LatencyBucket, RequirementVerdict, Run};
 use fathom_report::run_page;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -104,8 +104,9 @@ fn the_page_is_drawn_and_says_what_the_json_says() {
     pages.add("realistic", &run);
     pages.add("empty", &Run::default());
     pages.add("small", &small());
+    pages.add("commands", &of_commands());
     let report = pages.look(&python, "realistic,empty");
-    for page in ["realistic", "empty", "small"] {
+    for page in ["realistic", "empty", "small", "commands"] {
         assert_eq!(faults(&report[page]), [""; 0], "{page}");
     }
     let views = report["realistic"]["views"].as_array().unwrap();
@@ -121,7 +122,33 @@ fn the_page_is_drawn_and_says_what_the_json_says() {
     has_all_parts(&report["small"]);
     assert_eq!(texts(&report["empty"], "h1"), ["nothing measured"]);
     assert_eq!(texts(&report["empty"], "h3"), [""; 0], "nothing is drawn");
+    let commands = &report["commands"];
+    assert_eq!(texts(commands, "head title"), ["Commands: a tree, as a list"]);
+    assert!(!texts(commands, "h3").contains(&"Throughput against operations in flight".to_owned()));
+    assert!(texts(commands, "td").contains(&"a takes at most 1 s".to_owned()), "{commands}");
     functions_are_exact(&report["functions"]);
+}
+
+/// Returns a run of two commands, with a requirement.
+fn of_commands() -> Run {
+    let mut run = small();
+    run.arms.truncate(2);
+    run.noise.truncate(1);
+    run.rows.retain(|row| row.cache == "warm");
+    run.arms.iter_mut().for_each(|arm| arm.cell = "a tree, as a list".into());
+    run.arms.iter_mut().for_each(|arm| (arm.threads, arm.model) = (1, "command".into()));
+    run.noise[0].cell = run.arms[0].cell.clone();
+    for row in &mut run.rows {
+        (row.workload, row.cell, row.threads, row.model) =
+            ("run".into(), run.arms[0].cell.clone(), 1, "command".into());
+    }
+    let requirement = "a takes at most 1 s".into();
+    run.verdicts = vec![RequirementVerdict {
+        cell: run.arms[0].cell.clone(),
+        requirement,
+        ..RequirementVerdict::default()
+    }];
+    run
 }
 
 fn has_all_parts(small: &Value) {
