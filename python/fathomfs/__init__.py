@@ -146,7 +146,7 @@ def scan(
         roots = [roots]
     paths = [encoded(roots=root) for root in _options.items("roots", roots)]
     if not paths and not resume:
-        raise ValueError("roots: no path says what is to be scanned")
+        raise ValueError("roots: expected at least one path")
     earlier = _options.encoded_or_none(since=since)
     _options.check_text(io=io)
     _options.check_callable(progress=progress)

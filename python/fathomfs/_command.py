@@ -22,7 +22,7 @@ def find_command() -> str:
     if chosen:
         found = shutil.which(chosen)
         if found is None:
-            raise FathomError(errno.ENOENT, "$FATHOM names no executable file", chosen, "run")
+            raise FathomError(errno.ENOENT, "$FATHOM is not an executable file", chosen, "run")
         return found
     for directory in _script_directories():
         found = shutil.which("fathom", path=directory)
@@ -30,7 +30,7 @@ def find_command() -> str:
             return found
     found = shutil.which("fathom")
     if found is None:
-        raise FathomError(errno.ENOENT, "it is neither beside Python nor in PATH; $FATHOM may name it", "fathom", "run")
+        raise FathomError(errno.ENOENT, "not found beside Python or in PATH; set $FATHOM to its path", "fathom", "run")
     return found
 
 

@@ -70,7 +70,7 @@ class Inventory:
         if below is None:
             roots = self.manifest["roots"]
             if len(roots) != 1:
-                raise ValueError("the inventory has several roots: name one of them")
+                raise ValueError("the inventory has several roots: choose one")
             root: str | bytes = bytes.fromhex(roots[0].get("path_hex") or "") or roots[0]["path"]
             below = root
         allocated, apparent, entries = self._inner.du(_options.encoded(below=below))

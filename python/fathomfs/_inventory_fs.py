@@ -150,7 +150,7 @@ class InventoryFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignor
         recorded = self.info(path)
         now = os.lstat(path)
         if recorded["type"] != "file" or (now.st_size, now.st_mtime) != (recorded["size"], recorded["mtime"]):
-            raise OSError(116, "the file is not as the inventory recorded it", path)
+            raise OSError(116, "the file has changed since the inventory was made", path)
         return open(path, mode)
 
     def _below(self, path: str, maxdepth: int | None) -> dict[str, Info]:

@@ -69,7 +69,7 @@ def check_counts(least: int = 1, **counts: int | None) -> None:
     >>> check_counts(threads=None, rate=0)
     Traceback (most recent call last):
     ...
-    ValueError: rate 0: it has to be 1 or more
+    ValueError: rate 0: expected 1 or more
     >>> check_counts(threads="4")
     Traceback (most recent call last):
     ...
@@ -83,7 +83,7 @@ def check_counts(least: int = 1, **counts: int | None) -> None:
         except TypeError:
             raise TypeError(f"{name}: expected int, not {type(value).__name__}") from None
         if number < least:
-            raise ValueError(f"{name} {value}: it has to be {least} or more")
+            raise ValueError(f"{name} {value}: expected {least} or more")
 
 
 def check_text(**texts: object) -> None:

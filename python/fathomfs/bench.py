@@ -122,7 +122,7 @@ def _run(arguments: list[str | bytes], path: str) -> bytes:
         if status != 0:
             errors.seek(0)
             message = errors.read().decode(errors="replace").strip()
-            raise FathomError(0, message or f"fathom bench ended with status {status}", path, "measure")
+            raise FathomError(0, message or f"fathom bench exited with status {status}", path, "measure")
         output.seek(0)
         return output.read()
 

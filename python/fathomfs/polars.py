@@ -111,7 +111,7 @@ def lazy(stream: _fathomfs.EntryStream) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         nonlocal taken
         if taken:
-            raise ValueError("the entries were taken before")
+            raise ValueError("the entries were already taken")
         taken = True
         with stream:
             for frame in limited(stream, n_rows):

@@ -109,7 +109,7 @@ def _check_mount(part):
     if not os.listdir(directory):
         os.mkdir(mine)
     if os.path.exists(mine):
-        raise InventoryError(0, f"cannot scan '{part}': it is not what the driver has there: another mount")
+        raise InventoryError(0, f"cannot scan '{part}': it differs from what the driver has there: is another file system mounted?")
 
 
 def _references(part, unit, parent, start, end):

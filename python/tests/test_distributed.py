@@ -351,14 +351,14 @@ os._exit(7)
         with mock.patch.dict(os.environ, {"FAKE_REFUSE": refuse}):
             self.assertTrue(self.scan(warn=warnings.append).complete)
         self.assertEqual(len(warnings), 1)
-        self.assertRegex(warnings[0], "cannot use the worker on '.*': .*another mount")
+        self.assertRegex(warnings[0], "cannot use the worker on '.*': .*another file system mounted")
         self.assert_each_once()
 
     def test_no_worker_that_sees_the_mount_is_an_error(self):
         refuse = os.path.join(self.temp, "refuse")
         os.mkdir(refuse)
         with mock.patch.dict(os.environ, {"FAKE_REFUSE": refuse}):
-            with self.assertRaisesRegex(distributed.EngineError, "no worker sees .*another mount"):
+            with self.assertRaisesRegex(distributed.EngineError, "no worker sees .*another file system mounted"):
                 self.scan(workers=1)
         self.assertTrue(self.scan(resume=True).complete)
         self.assert_each_once()
@@ -394,7 +394,7 @@ class Command(ClusterTest):
         for word in ("--dask", "--ray", "--mpi", "--slurm", "--processes", "--max-in-flight", "examples:"):
             self.assertIn(word, done.stdout)
         for arguments, error in [
-            (["-o", self.out], "no PATH is given"),
+            (["-o", self.out], "missing operand: PATH to scan"),
             (["-o", self.out, "--max-deaths", "0", self.root], "argument --max-deaths: invalid number '0'"),
             ([self.root], "the following arguments are required: -o/--output"),
             (["-o", self.out, "--rate", "0", self.root], "argument --rate: invalid number '0'"),
@@ -665,7 +665,7 @@ class Native(ClusterTest):
     def test_nothing_to_resume_is_an_error(self):
         done = self.command("-o", self.out, "--resume")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("there is nothing to go on with, and no operand to begin with", done.stderr)
+        self.assertIn("nothing to continue: give a PATH to start a scan", done.stderr)
         self.assertEqual(sorted(os.listdir(self.temp)), ["faults", "tree"])
 
     def test_an_unknown_model_is_an_error_of_the_caller(self):
@@ -691,13 +691,13 @@ class Native(ClusterTest):
                 self.assertEqual(outcome["kind"], "won", "another namespace with the same mounts")
             else:
                 self.assertEqual(outcome["kind"], "refused")
-                self.assertRegex(outcome["message"], f"'{below}': it is not what .* has there: another mount")
+                self.assertRegex(outcome["message"], f"'{below}': it differs from what .* has there: is another file system mounted")
 
     def test_another_mount_is_refused(self):
         self.begin().close()
         shutil.rmtree(self.root)
         os.mkdir(self.root)
-        with self.assertRaisesRegex(distributed.EngineError, "no worker sees .*another mount"):
+        with self.assertRaisesRegex(distributed.EngineError, "no worker sees .*another file system mounted"):
             self.scan(resume=True)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root for a small filesystem")

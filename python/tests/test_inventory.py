@@ -127,7 +127,7 @@ class Entries(Inventories):
         data = bytearray(Path(path).read_bytes())
         data[len(data) // 2] ^= 255
         Path(path).write_bytes(data)
-        with self.assertRaisesRegex(ff.InventoryError, "not as it was written"):
+        with self.assertRaisesRegex(ff.InventoryError, "differs from the recorded"):
             rows(ff.open(out).entries(columns=["path"]), ["path"])
 
     def test_a_stream_that_is_dropped_ends_its_thread(self):

@@ -214,7 +214,7 @@ class ScanTree(TemporaryTree):
         frame = ff.list(self.root, columns=["path_raw", "size"]).lazy()
         found = frame.filter(pl.col("size") > 0).select("path_raw").collect()["path_raw"].to_list()
         self.assertEqual(sorted(found), sorted(self.all.filter(pl.col("size") > 0)["path_raw"].to_list()))
-        with self.assertRaisesRegex(Exception, "taken before"):
+        with self.assertRaisesRegex(Exception, "already taken"):
             frame.collect()
 
 

@@ -152,7 +152,7 @@ class Streams(TemporaryTree):
         stream = ff.list(self.root)
         reader = pyarrow.RecordBatchReader.from_stream(stream)
         for call in (lambda: next(stream), lambda: pyarrow.table(stream)):
-            self.assertRaisesRegex(ValueError, "taken before", call)
+            self.assertRaisesRegex(ValueError, "already taken", call)
         reader.read_all()
         stream.close()
         self.assertRaises(StopIteration, next, stream)

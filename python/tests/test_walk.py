@@ -143,7 +143,7 @@ class Reader(TemporaryTree):
         reader.push([os.fsencode(os.path.join(self.root, name)) for name in ("a", "c")])
         read = lambda: [name for batch in reader.pop() for name in batch.column("name")]
         self.assertEqual([read(), read()], [["d"], ["b"]])
-        with self.assertRaisesRegex(IndexError, "no directory is left"):
+        with self.assertRaisesRegex(IndexError, "no directories are left"):
             reader.pop()
         reader.push([b"/nonexistent"])
         with self.assertRaises(FileNotFoundError):

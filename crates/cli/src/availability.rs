@@ -49,7 +49,7 @@ fn show(path: &OsString, json: bool, charset: Charset) -> u8 {
         Ok(availability) => print(NAME, &text(path.as_bytes(), &availability, charset)),
         Err(errno) => {
             let path = quoteaf(path.as_bytes(), charset);
-            print_error(NAME, &[b"cannot look at ", &path[..], b": ", &strerror(errno)].concat());
+            print_error(NAME, &[b"cannot access ", &path[..], b": ", &strerror(errno)].concat());
             exit::FAILED
         }
     }
@@ -119,7 +119,7 @@ fn device(filesystem: &Filesystem) -> String {
     let kind = match filesystem.rotational {
         Some(true) => "rotational",
         Some(false) => "not rotational",
-        None => "no disk that the kernel tells of",
+        None => "unknown disk",
     };
     format!("{major}:{minor}, {kind}")
 }

@@ -139,33 +139,34 @@ pub(crate) const FATHOM: Command<NoOption> = Command {
     brief: "measure, list and serve file trees with the I/O model that fits the storage",
     usage: &["COMMAND [OPTION]... [ARGUMENT]..."],
     about: &[
-        "Measures, lists and serves file trees, with the way of doing input and output that suits the storage they are on: \
-         blocking calls, many threads, an asynchronous runtime or io_uring. `--io` names one; without it \
-         fathom adapts while it runs.",
+        "Measures, lists and serves file trees, choosing the I/O method that suits the storage: blocking calls, many \
+         threads, an asynchronous runtime or io_uring. `--io` chooses one; by default, fathom adapts while it runs.",
     ],
     sections: &[OPTIONS],
     flags: &[flag::help(OPTIONS), flag::version(OPTIONS)],
     commands: &BRIEFS,
     notes: &[CALLED_AS_DU, grammar::SIZES, grammar::TIMES, grammar::STATUS],
     examples: &[
-        ("fathom du -sh ~", "how much space the home directory takes"),
-        ("fathom du --tree .", "where it goes, largest first"),
-        ("fathom explore ~", "look through it, and clean up"),
-        ("fathom list -n '*.iso' /", "every name that ends like this"),
-        ("fathom io /mnt/nfs", "which I/O models work here"),
+        ("fathom du -sh ~", "the disk usage of the home directory"),
+        ("fathom du --tree .", "the largest directories here, as a tree with bars"),
+        ("fathom explore ~", "browse the home directory, and clean up"),
+        ("fathom list -n '*.iso' /", "every ISO image"),
+        ("fathom io /mnt/nfs", "the I/O models that work on a mount"),
     ],
     see_also: &[],
 };
 
 const CALLED_AS_DU: Note = Note {
     title: "Called as du",
-    text: &["A link to the program with the name `du` does what GNU du does and nothing else: the same \
-             options, output, messages and exit status, without fathom's additions."],
+    text: &[
+        "Called by a link with the name `du`, the program behaves exactly like GNU du: the same options, \
+             output, messages and exit statuses, without fathom's additions.",
+    ],
     man_only: false,
 };
 
 const IO_FLAGS: &[Flag<IoOption>] = &[
-    long(IoOption::Json, "json", OPTIONS, "one JSON object instead of text"),
+    long(IoOption::Json, "json", OPTIONS, "print one JSON object instead of text"),
     flag::help(OPTIONS),
     flag::version(OPTIONS),
 ];
@@ -173,20 +174,19 @@ const IO_FLAGS: &[Flag<IoOption>] = &[
 /// `fathom io`.
 pub(crate) const IO: Command<IoOption> = Command {
     name: "fathom io",
-    brief: "show which I/O models this machine and a path offer",
+    brief: "show which I/O models work on this machine and a path",
     usage: &["[OPTION]... [PATH]"],
     about: &[
-        "Shows what PATH, or else the current directory, offers to the other commands: the kernel, the type \
-         of the file system, the number of CPUs, the limit of open files, and for each I/O model whether it \
-         can run here or why it cannot, how it works, and the uses that it has.",
+        "Shows the kernel, the type of the file system of PATH, the number of CPUs, the limit of open files, and for each I/O \
+         model whether it can run here or why not, how it works, and its uses. Without PATH, shows the current directory.",
     ],
     sections: &[OPTIONS],
     flags: IO_FLAGS,
     commands: &[],
     notes: &[ALL_MODELS],
     examples: &[
-        ("fathom io", "what the current directory's file system offers"),
-        ("fathom io --json /mnt/nfs", "the same for a mount, for programs"),
+        ("fathom io", "the models that work in the current directory"),
+        ("fathom io --json /mnt/nfs", "the models that work on a mount, as JSON"),
     ],
     see_also: &["fathom", "fathom-du"],
 };

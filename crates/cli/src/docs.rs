@@ -233,6 +233,31 @@ impl CompletionOption {
 mod tests {
     use super::*;
 
+    /// The verbs with which the help of an option may begin.
+    const VERBS: &[&str] = &[
+        "accept", "add", "allow", "answer", "append", "ask", "bypass", "check", "choose", "close", "colour",
+        "compare", "compress", "continue", "copy", "count", "create", "delete", "descend", "disable", "do",
+        "draw", "drop", "enable", "end", "estimate", "exclude", "exit", "expect", "fail", "follow", "force",
+        "ignore", "include", "keep", "leave", "let", "limit", "list", "listen", "log", "make", "measure",
+        "merge", "move", "name", "never", "omit", "prefix", "print", "queue", "read", "record", "redirect",
+        "remove", "repeat", "report", "require", "run", "save", "seed", "send", "serve", "set", "show",
+        "skip", "sort", "stay", "stop", "submit", "test", "then", "try", "use", "verify", "write",
+    ];
+
+    #[test]
+    fn the_help_of_an_option_begins_with_a_verb() {
+        let mut wrong = Vec::new();
+        for docs in documented() {
+            for option in docs.options() {
+                let first = option.brief.split([' ', ',']).next().unwrap_or_default();
+                if !VERBS.contains(&first) && !option.brief.starts_with("same as ") {
+                    wrong.push(format!("{} {:?}: {}", docs.name(), option.spellings(), option.brief));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
     #[test]
     fn each_page_and_each_shell_listed_exists_and_no_other() {
         for name in man_pages() {

@@ -10,22 +10,23 @@ pub(crate) const WALK_WORDS: &[&str] =
     &Model::names_with::<{ Model::count_with(Use::Metadata) }>(Use::Metadata);
 
 /// The meaning of `--io` of the commands that walk directories.
-pub(crate) const WALK_BRIEF: &str = "the I/O model: {names:metadata}; otherwise `auto`";
+pub(crate) const WALK_BRIEF: &str = "choose the I/O model: {names:metadata} (default: auto)";
 
 /// The meaning of `--models` of `fathom bench`, after its brief.
-pub(crate) const BENCH_MORE: &str = "Some of {names:all}. A model that is not for the workload is left out. Without this option, \
-                                     `write` has the methods of a published comparison, and the other workloads have all models.";
+pub(crate) const BENCH_MORE: &str = "LIST has names of {names:all}. Models that the workload does not have are skipped. By \
+                                     default, `write` and `small-files` run a selection of the models, and the other \
+                                     workloads run all models.";
 
 /// The models that walk directories.
 pub(crate) const WALK_MODELS: Note = Note {
     title: TITLE,
     text: &[
         "{lines:metadata}",
-        "`auto` is the default. It starts with one thread for each CPU, or with the number that a saved profile has for \
-         the file system, if the profile has not expired and kernel and number of CPUs are unchanged.",
+        "`auto` starts with one thread per CPU, or with the number of threads that a saved profile recommends for the file \
+         system, unless the profile has expired or kernel or number of CPUs have changed.",
         PROFILE,
-        "All models give the same output. If a named model cannot run here, the command ends with the likely cause; only `auto` \
-         falls back to another model.",
+        "All models give the same output. If a named model cannot run here, the command fails and reports the likely cause; only \
+         `auto` falls back to another model.",
     ],
     man_only: true,
 };
@@ -35,7 +36,7 @@ pub(crate) const SERVE_MODELS: Note = Note {
     title: TITLE,
     text: &[
         "{lines:serving}",
-        "`auto` is the default, and the only model that keeps files open between requests. All models send the same bytes.",
+        "Only `auto` keeps files open between requests. All models send the same bytes.",
     ],
     man_only: true,
 };
@@ -45,13 +46,13 @@ pub(crate) const ALL_MODELS: Note = Note {
     title: TITLE,
     text: &[
         "{lines:all}",
-        "`--io` of `fathom du`, `fathom list` and `fathom scan` takes the models for metadata, `fathom serve --io` those for \
-         serving, and `fathom bench --models` all of them.",
+        "`fathom serve --io` accepts the models for serving, `fathom bench --models` accepts all models, and `--io` of the other \
+         commands accepts the models for metadata.",
         PROFILE,
     ],
     man_only: true,
 };
 
 const TITLE: &str = "I/O models";
-const PROFILE: &str = "The profile is `fathom/io-profile.json` in XDG_CONFIG_HOME or else in `~/.config`, or the file that \
-                       FATHOM_PROFILE names; if that is empty, none is read. A damaged profile is ignored with a warning.";
+const PROFILE: &str = "The profile is the file that FATHOM_PROFILE names (none if it is empty), or else \
+                       `fathom/io-profile.json` in XDG_CONFIG_HOME or `~/.config`. A damaged profile is ignored with a warning.";

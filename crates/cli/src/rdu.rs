@@ -132,7 +132,7 @@ impl Report for RduReport {
         match self.paths.next().map(|path| CString::new(path.into_vec())) {
             None => Operand::End,
             Some(Ok(path)) if !path.is_empty() => Operand::Path(path),
-            Some(_) => Operand::Message(b"an empty name is no directory's".to_vec()),
+            Some(_) => Operand::Message(b"invalid zero-length file name".to_vec()),
         }
     }
 

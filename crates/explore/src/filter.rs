@@ -70,7 +70,7 @@ impl Filter {
     /// # Errors
     /// A message about the first word that has no meaning.
     pub fn parse(text: &[u8], context: &FilterContext) -> Result<Filter, Vec<u8>> {
-        let words = words(text).ok_or(b"a quote is not closed")?;
+        let words = words(text).ok_or(b"unclosed quote")?;
         let tests = words.iter().map(|word| parse_word(word, context.charset)).collect::<Result<_, _>>()?;
         Ok(Filter { tests, context: context.clone() })
     }
@@ -111,8 +111,9 @@ fn parse_word(word: &[u8], charset: Charset) -> Result<FilterTest, Vec<u8>> {
         _ => (false, word),
     };
     let age = |text: &[u8]| {
-        duration::parse(text)
-            .map_err(|_| [b"no age: ", &quote(text, charset)[..], b", as 90s, 12h, 30d or 1y"].concat())
+        duration::parse(text).map_err(|_| {
+            [b"not an age: ", &quote(text, charset)[..], b"; use 90s, 12h, 30d, 2w or 1y"].concat()
+        })
     };
     let size = |sign: &[u8], text: &[u8]| {
         SizeTest::parse(&[sign, text].concat()).map_err(|error| error.message(charset))

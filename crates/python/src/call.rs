@@ -107,7 +107,7 @@ fn run_until<T: Send + 'static>(
             report(progress, state.progress())?;
             Ok(result)
         }
-        (None, None) => Err(PyRuntimeError::new_err("the work panicked, which is a defect of fathomfs")),
+        (None, None) => Err(PyRuntimeError::new_err("the work panicked, which is a bug in fathomfs")),
     }
 }
 

@@ -63,7 +63,7 @@ impl Inventory {
         self.manifest().entries
     }
 
-    /// Whether nothing is missing.
+    /// Whether the inventory is complete.
     #[getter]
     fn complete(&self) -> bool {
         self.manifest().completeness.is_complete()

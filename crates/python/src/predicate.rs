@@ -40,7 +40,7 @@ impl Measure {
             "mtime" => Ok(Self::Mtime),
             "atime" => Ok(Self::Atime),
             "ctime" => Ok(Self::Ctime),
-            _ => Err(PyValueError::new_err(format!("no range for column {name:?}"))),
+            _ => Err(PyValueError::new_err(format!("column {name:?} has no ranges"))),
         }
     }
 

@@ -217,7 +217,7 @@ impl DirectoryReader {
         let listing = loop {
             let mut stack = self.shared.stack();
             match stack.slots.pop() {
-                None => return Err(PyIndexError::new_err("no directory is left")),
+                None => return Err(PyIndexError::new_err("no directories are left")),
                 Some(StackSlot::Done(listing)) => {
                     stack.rows_ahead -= rows(&listing);
                     self.shared.changed.notify_all();

@@ -21,8 +21,8 @@ use crate::visitor::ListState;
 
 /// Time between two looks at signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-pub(crate) const FORKED: &str = "this belongs to the process before the fork: begin another one";
-const TAKEN: &str = "the entries were taken before";
+pub(crate) const FORKED: &str = "this belongs to the process before the fork: create a new one";
+const TAKEN: &str = "the entries were already taken";
 
 type WalkThread = JoinHandle<Result<(), StreamError>>;
 

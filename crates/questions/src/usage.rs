@@ -131,7 +131,7 @@ pub fn directories(
         for row in (0..group.rows()).filter(wanted) {
             let surplus = stack
                 .pop_row(&columns, row)
-                .ok_or_else(|| ParquetError::General("its directories are not in their order".to_owned()))?;
+                .ok_or_else(|| ParquetError::General("its directories are out of order".to_owned()))?;
             let depth = columns.depth.or_zero()[row].saturating_sub(top.depth);
             let depth = u64::try_from(depth).unwrap_or(0);
             if depth_max.is_none_or(|max| depth <= max) && columns.state[row] != Some(DirState::Skipped) {

@@ -55,10 +55,10 @@ impl RemovalCause {
             Self::WorkingDirectory => "It is the working directory or contains it",
             Self::DotName => "The path ends in '.' or '..'",
             Self::RootDirectory => "It is the root directory",
-            Self::Outside => "The path leads out of the directory that it has to be in",
+            Self::Outside => "The path leads out of its directory",
             Self::Link => "A symbolic link is in its path",
-            Self::NoTrash => "There is no trash on its filesystem",
-            Self::UnsafeTrash => "The trash of its filesystem is not safe to use",
+            Self::NoTrash => "Its file system has no trash",
+            Self::UnsafeTrash => "The trash of its file system is not safe to use",
         })
     }
 }

@@ -82,7 +82,7 @@ COLOURS.ext = {
 if (DATA.growth) {
   COLOURS.growth = {
     title: "Growth", prefix: "--growth-",
-    labels: ["new, or half of it is", "grew by 10 % or more", "grew", "did not grow", "shrank"],
+    labels: ["new, or at least half new", "grew by 10 % or more", "grew", "did not grow", "shrank"],
     classOf: growthClass,
   };
 }

@@ -34,8 +34,8 @@ async function fetchRound(dir) {
   for (let round = 0; round < FETCHES_MAX && PLACES.get(dir) !== null; round += 1) {
     const after = PLACES.has(dir) ? `&after=${encodeURIComponent(PLACES.get(dir))}` : "";
     const answer = await answered(`?inventory=${encodeURIComponent(DATA.fetches)}&dir=${NODES.id[dir]}${after}`);
-    if (answer.status === 409) throw new Error("there is a newer inventory: load the page again");
-    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
+    if (answer.status === 409) throw new Error("a newer inventory exists: reload the page");
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     const { entries: found, next } = await answer.json();
     PLACES.set(dir, next);
     const fresh = found.filter(([name]) => !known.has(name));

@@ -141,7 +141,7 @@ function legend() {
     return element("li", {}, only);
   }));
   if (view.colours === COLOURS.growth) {
-    at("legend").append(element("li", { className: "note", text: "A file has the colour of what its directory itself has grown by, with what was removed from it." }));
+    at("legend").append(element("li", { className: "note", text: "A file has the colour of the growth of its directory itself, including removed entries." }));
   }
 }
 
@@ -186,7 +186,7 @@ async function copy(rect) {
   const text = shellWord(path(node));
   const done = await toClipboard(text);
   if (rect) select(rect.first ? rect : null, null);
-  const said = done ? `Copied: ${text}` : `The browser does not copy; the path is ${text}`;
+  const said = done ? `Copied: ${text}` : `The browser refused to copy; the path is ${text}`;
   at("status-facts").textContent = said;
   tell(said);
 }
@@ -229,7 +229,7 @@ async function fetchRest(dir, asked = false) {
     const focused = asked || at("panel").contains(document.activeElement);
     render(view.selected?.isRest === false ? view.selected.node : null, focused);
   }
-  if (arrived !== null) tell(arrived > 0 ? plural(arrived, "more entry", "more entries") : "Everything is shown.");
+  if (arrived !== null) tell(arrived > 0 ? plural(arrived, "more entry", "more entries") : "All entries are shown.");
 }
 
 // Fetches more of a directory. Returns the number of entries that have arrived; null after an error,
@@ -240,7 +240,7 @@ async function fetched(dir) {
     return await fetchEntries(dir);
   } catch (error) {
     at("warning").hidden = false;
-    at("warning").textContent = `More of this directory cannot be shown: ${error.message}.`;
+    at("warning").textContent = `Cannot show more of this directory: ${error.message}.`;
     return null;
   } finally {
     at("loading").hidden = true;
@@ -259,7 +259,7 @@ function facts() {
   at("facts").replaceChildren(...list.map(([name, text]) => element("div", {}, element("dt", { text: name }), element("dd", { text }))));
   if (!DATA.complete) {
     at("warning").hidden = false;
-    at("warning").textContent = "The inventory is incomplete, so sums may be too small. What is missing is at the end of the page.";
+    at("warning").textContent = "The inventory is incomplete, so sums may be too small. The end of the page lists the gaps.";
   }
 }
 
@@ -283,7 +283,7 @@ function cards() {
     aboutCard(),
   ];
   at("cards").replaceChildren(...made);
-  const source = DATA.fetches === null ? "This file needs no network." : "Directories that it leaves out are fetched when they are opened.";
+  const source = DATA.fetches === null ? "This file needs no network." : "Omitted directories are fetched when they are opened.";
   at("foot").textContent = `Made by ${DATA.maker} from an inventory. ${source}`;
 }
 
@@ -309,7 +309,7 @@ async function followMark() {
   }
   if (left === "" || location.hash !== mark) return;
   at("nearest").hidden = false;
-  at("nearest").textContent = `This page has no ${decoded(wanted)}, and shows the nearest directory above it.`;
+  at("nearest").textContent = `This page does not contain ${decoded(wanted)}: it shows the nearest parent directory.`;
 }
 
 facts();

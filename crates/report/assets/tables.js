@@ -64,7 +64,7 @@ function table(caption, heads, rows, make, limit) {
   if (rows.length > 0) {
     const copier = button("Copy as CSV", async () => {
       const done = await toClipboard(csv(heads, order, make));
-      tell(done ? `Copied: ${plural(order.length, "row", "rows")}` : "The browser does not copy.");
+      tell(done ? `Copied: ${plural(order.length, "row", "rows")}` : "The browser refused to copy.");
     });
     copier.className = "csv";
     all.append(copier);
@@ -154,7 +154,7 @@ function oldCard(go) {
     return element("tr", {}, rowHead(name), ...sumCells(sum(node), DATA.total).slice(0, 2), element("td", { text: day(NODES.day[node]) }));
   };
   const heads = [["Path", "", path], ...sumHeads(sum).slice(0, 2), ["Modified", "", (node) => NODES.day[node]]];
-  const list = nodes.length > 0 ? table([], heads, nodes.slice(0, 50), make, 12) : note("No file of the map is that old.");
+  const list = nodes.length > 0 ? table([], heads, nodes.slice(0, 50), make, 12) : note("No file on the map is that old.");
   return card("Large and not modified for a year", "old-files", list);
 }
 
@@ -168,7 +168,7 @@ function growthCard(go) {
   const make = ([text, node, allocated, apparent, entries, complete]) => {
     const name = node >= 0 ? button("", () => go(node, node)) : element("span");
     name.append(isolatedPath(text));
-    const mark = complete ? [] : [element("span", { className: "note", text: " (something is not known)" })];
+    const mark = complete ? [] : [element("span", { className: "note", text: " (incomplete)" })];
     return element("tr", {}, rowHead(name, ...mark), amount(allocated, bytes), amount(apparent, bytes), amount(entries, count));
   };
   const days = Math.max((DATA.end - since) / 86400, 0);
@@ -177,7 +177,7 @@ function growthCard(go) {
   const gone = [["Only now", unmatched.new], ["Only then", unmatched.old]].filter(([, paths]) => paths.length > 0);
   const notes = gone.map(([when, paths]) => note(`${when}: ${paths.map(shown).join(", ")}`));
   const heads = [["Directory", "", ([text]) => text], ...sumHeads(([, , ...sums]) => sums)];
-  const list = rows.length > 0 ? [table([], heads, rows, make, 20)] : [note("No directory has grown or shrunk.")];
+  const list = rows.length > 0 ? [table([], heads, rows, make, 20)] : [note("No directory grew or shrank.")];
   const made = card("What grew", "growth", element("p", { text: summary }), ...notes, ...list);
   made.classList.add("wide");
   return made;
@@ -187,7 +187,7 @@ function errorsCard() {
   const { completeness: found, errors } = DATA;
   const facts = [
     ["Directories read", found.complete], ["of them incomplete", found.partial], ["Directories not read", found.failed],
-    ["Directories left out", found.skipped], ["Operands missing", found.missing_roots], ["Entries without metadata", found.unknown_entries],
+    ["Directories skipped", found.skipped], ["Operands missing", found.missing_roots], ["Entries without metadata", found.unknown_entries],
     ["Unknown values", found.unknown_values], ["Times out of range", found.clamped_times],
   ];
   facts[0][1] += found.partial;
@@ -212,13 +212,13 @@ function aboutCard() {
   for (const [name, text] of facts) list.append(element("dt", { text: shown(name) }), element("dd", { text: shown(text) }));
   const known = DATA.total[2] - NODES.name.length;
   const cut = known > 0
-    ? `The map has the ${count(NODES.name.length)} largest of ${count(DATA.total[2])} entries. The rest of a directory is one hatched cell with its sums; its colour is that of most of its bytes.`
+    ? `The map has the ${count(NODES.name.length)} largest of ${count(DATA.total[2])} entries. The rest of a directory is one hatched cell with its sums; its colour stands for most of its bytes.`
     : "The map has every entry.";
   return card("About this page", "about", list,
     note("A file with several names counts once in each directory that has any of them, as in du, so a directory may be smaller than its entries together."),
     note(cut),
-    ...(DATA.growth ? [note("Growth is known of directories: a file has the colour of what grew in its directory itself.")] : []),
+    ...(DATA.growth ? [note("Growth is recorded per directory: a file has the colour of the growth of its directory itself.")] : []),
     note(DATA.ignored
       ? `Version control ignores ${bytes(DATA.ignored[0])} in ${plural(DATA.ignored[2], "file", "files")}.`
-      : "The inventory does not tell what version control ignores: fathom scan --also ignored does."));
+      : "The inventory does not record ignored files: use fathom scan --also ignored."));
 }

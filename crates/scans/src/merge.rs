@@ -68,7 +68,7 @@ pub fn merge(
 /// out.
 pub(crate) fn begin(out: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<(PathBuf, Lock), Error> {
     if out.symlink_metadata().is_ok() {
-        return Err(Error::new(Op::Create, out, "it exists, and nothing is replaced"));
+        return Err(Error::new(Op::Create, out, "it exists already"));
     }
     let part = part_path(out);
     if let Err(error) = create_part_dir(&part) {
@@ -86,9 +86,7 @@ pub(crate) fn begin(out: &Path, warn: &mut dyn FnMut(&[u8])) -> Result<(PathBuf,
 fn occupied(part: &Path) -> Error {
     match Lock::is_held(part) {
         true => Error::new(Op::Lock, part, BUSY),
-        false => {
-            Error::new(Op::Create, part, "it is left from a run that did not end: remove it, and try again")
-        }
+        false => Error::new(Op::Create, part, "left by an interrupted run: remove it, and try again"),
     }
 }
 
@@ -198,7 +196,7 @@ impl Merger<'_> {
 
     fn send_if_full(&mut self) -> Parquet<()> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(refused("it was interrupted"));
+            return Err(refused("interrupted"));
         }
         if self.writer.is_filled(&self.batch) {
             self.send();

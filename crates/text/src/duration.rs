@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// The description of the valid forms in an error message.
-pub const FORMS: &str = "a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y";
+pub const FORMS: &str = "expected a time like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y";
 
 /// Units and their lengths in nanoseconds, in descending order of length. A year has
 /// 365 days.

@@ -73,7 +73,7 @@ def scan(
     )
     paths = _absolute(roots)
     if not paths and not resume:
-        raise ValueError("roots: no path says what is to be scanned")
+        raise ValueError("roots: expected at least one path")
     start = time.monotonic()
     options = Options(threads=threads, io=io, rate=rate, in_flight=max_in_flight, budget_s=budget, deaths_max=max_deaths)
     options.progress, options.warn = progress, warn

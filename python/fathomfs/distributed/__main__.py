@@ -15,17 +15,17 @@ from ._coordinator import BUDGET_S, DEATHS_MAX
 
 PROGRAM = "fathom-scan-cluster"
 DESCRIPTION = """\
-Makes an inventory of file trees by many workers. Trees and inventory have to be on storage that all
-of them see, under the same paths. The inventory is that of 'fathom scan'.
+Records file trees in an inventory of 'fathom scan', by many workers. All workers must see trees and
+inventory under the same paths.
 """
 EPILOG = """\
 exit status:
   0              The inventory is complete.
-  1              There is an inventory, but something is missing in it.
-  2              There is none: the command line was wrong, or it could not be written, or the
-                 cluster failed. --resume goes on with the units that were finished.
-  130, 143, 129  Interrupted, by Ctrl-C, SIGTERM or SIGHUP; there is an inventory of what was found
-                 until then, and --resume goes on with it.
+  1              The inventory was written, but something is missing in it.
+  2              No inventory was written: the command line is wrong, writing failed, or the cluster
+                 failed. --resume continues from the finished units.
+  130, 143, 129  Interrupted by Ctrl-C, SIGTERM or SIGHUP; the inventory has what was found, and
+                 --resume continues it.
 
 examples:
   fathom-scan-cluster --processes 4 -o srv.inv /srv
@@ -35,11 +35,11 @@ examples:
   fathom-scan-cluster --slurm --workers 32 --sbatch=--partition=io --deadline 8h -o lustre.inv /lustre
           Array jobs of up to 32 units, for a night.
   fathom-scan-cluster --slurm --workers 32 --sbatch=--partition=io -o lustre.inv --resume
-          And the next night, from there on.
+          Continue the next night.
   mpiexec -n 65 python -m mpi4py.futures -m fathomfs.distributed --mpi -o lustre.inv /lustre
-          64 ranks, and one that drives them.
+          64 ranks, and a rank that drives them.
   fathom-scan-cluster --ray --rate 50000 --max-in-flight 256 -o nfs.inv /mnt/nfs
-          The nodes of a Ray cluster, at most 50,000 entries a second in all.
+          The nodes of a Ray cluster, at most 50,000 entries per second in all.
 """
 
 
@@ -57,14 +57,14 @@ def seconds(text: str) -> float:
     units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhdwy])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise argparse.ArgumentTypeError(f"invalid time '{text}': it is a number with a unit, as 90s, 1h30m or 1.5d")
+        raise argparse.ArgumentTypeError(f"invalid time '{text}': expected a number with a unit, such as 90s, 1h30m or 1.5d")
     return sum(float(number) * units[unit] for number, unit in parts)
 
 
 def positive(text: str) -> int:
     """Parses a number of 1 or more."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"invalid number '{text}': it has to be 1 or more")
+        raise argparse.ArgumentTypeError(f"invalid number '{text}': expected 1 or more")
     return int(text)
 
 
@@ -72,34 +72,34 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     raw = argparse.RawDescriptionHelpFormatter
     made = _Parser(PROGRAM, description=DESCRIPTION, epilog=EPILOG, formatter_class=raw, allow_abbrev=False)
-    made.add_argument("paths", metavar="PATH", nargs="*", help="a tree; may be left out with --resume")
-    made.add_argument("-o", "--output", metavar="INVENTORY", required=True, help="make this inventory")
-    engines = made.add_argument_group("workers, one of").add_mutually_exclusive_group()
-    engines.add_argument("--processes", metavar="N", type=positive, help="N processes on this machine (the default)")
-    engines.add_argument("--dask", metavar="ADDRESS", help="the Dask cluster at ADDRESS; 'local' starts one here")
-    engines.add_argument("--ray", action="store_true", help="the Ray cluster of RAY_ADDRESS, or of this machine")
-    engines.add_argument("--mpi", action="store_true", help="the other ranks of this MPI job")
-    engines.add_argument("--slurm", action="store_true", help="array jobs, which this command submits")
-    work = made.add_argument_group("how the work is done")
+    made.add_argument("paths", metavar="PATH", nargs="*", help="a tree to scan; optional with --resume")
+    made.add_argument("-o", "--output", metavar="INVENTORY", required=True, help="write the inventory to the new directory INVENTORY")
+    engines = made.add_argument_group("workers (choose one)").add_mutually_exclusive_group()
+    engines.add_argument("--processes", metavar="N", type=positive, help="use N processes on this machine (default: one per CPU)")
+    engines.add_argument("--dask", metavar="ADDRESS", help="use the Dask cluster at ADDRESS; 'local' starts a cluster here")
+    engines.add_argument("--ray", action="store_true", help="use the Ray cluster of RAY_ADDRESS, or of this machine")
+    engines.add_argument("--mpi", action="store_true", help="use the other ranks of this MPI job")
+    engines.add_argument("--slurm", action="store_true", help="submit array jobs to Slurm")
+    work = made.add_argument_group("performance and limits")
     work.add_argument("--workers", metavar="N", type=positive, help="run at most N units at once")
     work.add_argument("--threads", metavar="N", type=positive, help="use N threads for each unit instead of adapting")
-    work.add_argument("--rate", metavar="N", type=positive, help="examine at most N entries a second in all")
-    work.add_argument("--max-in-flight", metavar="N", type=positive, help="have at most N system calls waiting in all")
-    work.add_argument("--deadline", metavar="TIME", type=seconds, help="end after TIME (90s, 1h30m, 1.5d)")
-    work.add_argument("--budget", metavar="TIME", type=seconds, default=BUDGET_S, help="have units end after TIME (60s)")
+    work.add_argument("--rate", metavar="N", type=positive, help="read at most N entries per second in all (default: no limit)")
+    work.add_argument("--max-in-flight", metavar="N", type=positive, help="run at most N system calls at once in all (default: no limit)")
+    work.add_argument("--deadline", metavar="TIME", type=seconds, help="stop after TIME, such as 90s, 1h30m or 1.5d, and keep what was found")
+    work.add_argument("--budget", metavar="TIME", type=seconds, default=BUDGET_S, help="stop each unit after TIME (default: 60s)")
     work.add_argument(
         "--max-deaths",
         metavar="N",
         type=positive,
         default=DEATHS_MAX,
-        help=f"give up a directory of which N workers have died ({DEATHS_MAX})",
+        help=f"skip a directory that killed N workers (default: {DEATHS_MAX})",
     )
-    work.add_argument("--io", metavar="MODEL", default="auto", help="the I/O model of fathom scan (auto)")
-    work.add_argument("--sbatch", metavar="OPTION", action="append", default=[], help="a further option of sbatch")
-    what = made.add_argument_group("what is scanned")
-    what.add_argument("-x", "--one-file-system", action="store_true", help="nothing that is on another file system")
+    work.add_argument("--io", metavar="MODEL", default="auto", help="choose the I/O model of fathom scan (default: auto)")
+    work.add_argument("--sbatch", metavar="OPTION", action="append", default=[], help="pass OPTION to sbatch; repeatable")
+    what = made.add_argument_group("input")
+    what.add_argument("-x", "--one-file-system", action="store_true", help="stay on the file system of each PATH")
     what.add_argument("--since", metavar="PREVIOUS", help="read only directories that have changed since PREVIOUS")
-    what.add_argument("--resume", action="store_true", help="go on with the scan that was to make INVENTORY")
+    what.add_argument("--resume", action="store_true", help="continue the scan of INVENTORY that was stopped")
     return made
 
 
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command. Returns its exit status."""
     options = parser().parse_args(arguments)
     if not options.paths and not options.resume:
-        parser().error("no PATH is given")
+        parser().error("missing operand: PATH to scan")
     signals = _Signals()
     terminal = _Terminal() if sys.stderr.isatty() else None
     executor, workers = _executor(options)
@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
             sbatch=options.sbatch,
         )
     except KeyboardInterrupt:
-        warn(f"'{options.output}' is incomplete: interrupted; --resume goes on with it")
+        warn(f"'{options.output}' is incomplete: interrupted; --resume continues it")
         return 128 + signals.number
     except (OSError, ValueError, ImportError) as error:
         warn(_cause(error))
@@ -169,8 +169,8 @@ def _cause(error: Exception) -> str:
 def _missing(manifest: dict[str, Any]) -> str:
     completeness = manifest.get("completeness") or {}
     if completeness.get("stopped"):
-        return f"{completeness['stopped']}; --resume goes on with it"
-    return "its table of errors says what could not be read"
+        return f"{completeness['stopped']}; --resume continues it"
+    return "its table of errors lists what could not be read"
 
 
 class _Signals:

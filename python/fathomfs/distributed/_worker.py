@@ -150,7 +150,7 @@ def _attempt(task: Task) -> Outcome:
 def _kind(task: Task, error: OSError) -> Literal["refused", "storage", "error"]:
     if error.errno in STORAGE_ERRORS:
         return "storage"
-    if "another mount" in str(error) or not _sees_inventory(task):
+    if "another file system mounted" in str(error) or not _sees_inventory(task):
         return "refused"
     return "error"
 

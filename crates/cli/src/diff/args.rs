@@ -86,7 +86,7 @@ impl DiffParser {
         let form = self.form()?;
         let mut operands = operands.into_iter();
         let (Some(old), Some(new)) = (operands.next(), operands.next()) else {
-            return Err(b"missing operand: two inventories are compared".to_vec());
+            return Err(b"missing operand: two inventories to compare".to_vec());
         };
         no_more(operands, charset)?;
         let ask = DiffOptions { below: self.below, scratch: std::env::temp_dir() };
@@ -97,20 +97,20 @@ impl DiffParser {
     fn form(&self) -> Result<DiffForm, Vec<u8>> {
         let refused = |what: &str| Err(what.as_bytes().to_vec());
         if usize::from(self.json) + usize::from(self.null) + usize::from(self.parquet.is_some()) > 1 {
-            return refused("--json, --null and --parquet exclude one another");
+            return refused("--json, --null and --parquet cannot be combined");
         }
         match (self.dirs, self.lines, &self.parquet) {
             (true, ..) if self.null || self.parquet.is_some() || self.only.is_some() => {
-                refused("--dirs is without --only, --null and --parquet: it shows no changes")
+                refused("--dirs cannot be combined with --only, --null or --parquet")
             }
             (true, lines, _) => {
                 let lines = lines.map_or(LINES, |lines| usize::try_from(lines.get()).unwrap_or(usize::MAX));
                 Ok(DiffForm::Dirs { lines, json: self.json })
             }
-            (false, Some(_), _) => refused("--lines is for --dirs"),
+            (false, Some(_), _) => refused("--lines requires --dirs"),
             (false, None, Some(file)) if file.as_os_str() == "-" => Ok(DiffForm::Parquet(None)),
             (false, None, Some(file)) if file.file_name().is_none() => {
-                refused("the file of --parquet has no name")
+                refused("--parquet requires the name of a file")
             }
             (false, None, Some(file)) => Ok(DiffForm::Parquet(Some(file.clone()))),
             (false, None, None) if self.null => Ok(DiffForm::Null),

@@ -71,7 +71,7 @@ fn report_failure(failure: &QueryError, args: &DiffArgs, charset: Charset) -> u8
         QueryError::Absent => print_error(&[b"no inventory has a directory ", &below()[..]].concat()),
         QueryError::Ambiguous => {
             print_error(
-                &[b"an inventory has several directories ", &below()[..], b": give the whole path"].concat(),
+                &[b"an inventory has several directories ", &below()[..], b": use the whole path"].concat(),
             );
         }
         _ => print_error(failure.to_string().as_bytes()),
@@ -84,7 +84,7 @@ fn open_parquet(file: Option<&Path>) -> Result<ChangeTable, Vec<u8>> {
     let made = match file {
         Some(file) => ChangeTable::create(file),
         None if std::io::stdout().is_terminal() => {
-            return Err(b"standard output is a terminal, which shows no Parquet file".to_vec());
+            return Err(b"cannot write Parquet to a terminal: redirect standard output".to_vec());
         }
         None => {
             let stdout = std::io::stdout().as_fd().try_clone_to_owned();
@@ -167,7 +167,7 @@ impl Comparison<'_> {
         let status = self.status(summary.counts.iter().any(|count| *count > 0), &summary.unmatched);
         if summary.unknown > 0 {
             let count = summary.unknown;
-            let what = "are not shown: what the other inventory has in their place is not known";
+            let what = "are not shown, because the other inventory is incomplete there";
             print_error(format!("warning: {count} entries of one inventory {what}").as_bytes());
         }
         if status == SAME && summary.unknown > 0 { MISUSED } else { status }
@@ -190,11 +190,12 @@ impl Comparison<'_> {
                 let root = quoteaf(root, self.charset);
                 let parts =
                     [&quoted(path)[..], b" has ", &root, b", which ", &quoted(other), b" does not have"];
-                print_error(&[b"warning: ", &parts.concat()[..], b": it is not compared"].concat());
+                print_error(&[b"warning: ", &parts.concat()[..], b": not compared"].concat());
             }
             if unmatched.len() > NAMED_MAX {
                 print_error(
-                    format!("warning: nor are {} other trees", unmatched.len() - NAMED_MAX).as_bytes(),
+                    format!("warning: {} other trees are not compared either", unmatched.len() - NAMED_MAX)
+                        .as_bytes(),
                 );
             }
         }

@@ -15,43 +15,49 @@ pub(crate) enum DiffOption {
     Parquet,
 }
 
-const CHANGES: &str = "What is shown";
-const LOOKS: &str = "How it is shown";
-const ABOUT: &str = "About the program";
+const CHANGES: &str = "Change selection";
+const LOOKS: &str = "Output";
+const ABOUT: &str = "General";
 
 /// All options.
 pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
-    long(DiffOption::Only, "only", CHANGES, "only these kinds of changes: `created,removed,modified,renamed`")
-        .required("KINDS", ValueKind::Text)
-        .more("The kinds are separated by commas, and each may be cut short: `--only=c,m`."),
-    long(DiffOption::Below, "below", CHANGES, "only the directory PATH and everything that is or was below it")
-        .required("PATH", ValueKind::File)
-        .more(
-            "PATH is a path in one of the inventories, or relative to one of the scanned trees. An entry that was \
-         moved into or out of PATH is shown as renamed.",
-        ),
     long(
-        DiffOption::Dirs,
-        "dirs",
+        DiffOption::Only,
+        "only",
         CHANGES,
-        "instead of changes, how much larger or smaller directories are, the largest difference first",
+        "show only these changes, with commas: `created`, `removed`, `modified`, `renamed`",
     )
+    .required("KINDS", ValueKind::Text)
+    .more("Each kind can be abbreviated: `--only=c,m`."),
+    long(
+        DiffOption::Below,
+        "below",
+        CHANGES,
+        "show only the directory PATH, and everything that is or was below it",
+    )
+    .required("PATH", ValueKind::File)
     .more(
-        "Each line has the change of the allocated space, of the apparent size and of the number of entries, \
-         including everything below the directory, and its path; on a terminal, a header comes first. A file with several names counts once. `~` stands before a line if \
-         something below is missing in an inventory.",
+        "PATH is a path in one of the inventories, or relative to a scanned tree. An entry that was \
+             moved into or out of PATH is shown as renamed.",
     ),
-    both(DiffOption::Lines, b'n', "lines", CHANGES, "with `--dirs`, at most N lines; otherwise 20")
+    long(DiffOption::Dirs, "dirs", CHANGES, "show how much directories grew or shrank, instead of changes")
+        .more(
+            "The largest difference comes first. Each line has the change of the disk usage, of the \
+             apparent size and of the number of entries, including everything below the directory, and the \
+             path, below a header on a terminal. A file with several names counts once. `~` precedes a \
+             line if something below the directory is missing in an inventory.",
+        ),
+    both(DiffOption::Lines, b'n', "lines", CHANGES, "print at most N lines (default: 20), with `--dirs`")
         .required("N", ValueKind::Text),
-    long(DiffOption::Json, "json", LOOKS, "JSON objects, one a line"),
-    both(DiffOption::Null, b'0', "null", LOOKS, "nothing but the paths, each with a NUL byte at its end")
-        .more("For a renamed entry, the new path."),
-    long(DiffOption::Parquet, "parquet", LOOKS, "a row for each change, in the Parquet file FILE")
+    long(DiffOption::Json, "json", LOOKS, "print JSON, one object per line"),
+    both(DiffOption::Null, b'0', "null", LOOKS, "print only the paths, each ended by a NUL byte")
+        .more("A renamed entry has its new path."),
+    long(DiffOption::Parquet, "parquet", LOOKS, "write a row for each change to the Parquet file FILE")
         .required("FILE", ValueKind::File)
         .more(
-            "The file is called FILE.part until it is complete and on the disk. Then it replaces a regular file of that name in \
-             one step; anything else is refused. Only its owner may read it, and those who may read the file that it replaces. \
-             `-` is standard output.",
+            "The file is called FILE.part until it is complete and on the disk. It then replaces a regular \
+             file of that name in one step; anything else is refused. Only its owner can read it, and \
+             those who could read the file that it replaces. `-` is standard output.",
         ),
     flag::help(ABOUT),
     flag::version(ABOUT),
@@ -63,10 +69,11 @@ pub(crate) const DIFF: Command<DiffOption> = Command {
     brief: "show what changed between two inventories",
     usage: &["[OPTION]... OLD NEW"],
     about: &[
-        "Shows what changed from OLD to NEW, two inventories that `fathom scan` made of the same trees. The scanned trees are not read.",
-        "A line is `+` and the path of a created entry, `-` and that of a removed one, `M` and that of a modified \
-         one with the fields that changed, or `R` and both paths of a renamed one. Directories end in a slash. The order is that of \
-         the paths' bytes.",
+        "Shows what changed from OLD to NEW, two inventories that `fathom scan` made of the same trees. \
+         The scanned trees are not read.",
+        "Each line is `+` and the path of a created entry, `-` and the path of a removed entry, `M`, the \
+         path and the changed fields of a modified entry, or `R` and both paths of a renamed entry. \
+         Directories end in a slash. Lines are ordered by the bytes of the paths.",
     ],
     sections: &[CHANGES, LOOKS, ABOUT],
     flags: FLAGS,
@@ -74,10 +81,13 @@ pub(crate) const DIFF: Command<DiffOption> = Command {
     notes: &[RULES, LACKS, OBJECTS, COLUMNS, ENVIRONMENT, STATUS],
     examples: &[
         ("fathom diff old.inv new.inv", "everything that changed"),
-        ("fathom diff --dirs old.inv new.inv", "where the space went since then"),
-        ("fathom diff --only=created,modified -0 old.inv new.inv", "the paths of what is to be copied"),
-        ("fathom diff --below projects --json old.inv new.inv", "in one directory, for programs"),
-        ("fathom diff --parquet changes.parquet old.inv new.inv", "for whatever reads Parquet"),
+        ("fathom diff --dirs old.inv new.inv", "where the space went"),
+        ("fathom diff --only=created,modified -0 old.inv new.inv", "the paths to copy"),
+        ("fathom diff --below projects --json old.inv new.inv", "the changes in one directory, as JSON"),
+        (
+            "fathom diff --parquet changes.parquet old.inv new.inv",
+            "the changes as a table for programs that read Parquet",
+        ),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-top", "fathom-query"],
 };
@@ -85,16 +95,18 @@ pub(crate) const DIFF: Command<DiffOption> = Command {
 const RULES: Note = Note {
     title: "What counts as which change",
     text: &[
-        "Renamed: device and inode are the same, and the path differs. The birth time must be the same, too; on \
-         file systems without birth times, size and last modification. A renamed directory is one change, and its \
-         new entries are compared with its old ones. If an inode has several names and one of them is unchanged, a \
-         new name counts as created, and a missing one as removed.",
-        "Modified: type, size, last modification, permissions, owner, group, or the target of a symbolic link \
-         differs. If only the time of the inode's last change differs (extended attributes, or a modification time \
-         that was set back), the change is shown as `ctime`, unless the number of names differs. A file that \
-         replaced another of the same name is compared with it, and is no change if all of these are the same: so \
-         a copy can be compared with its original. For directories only permissions, owner and group count.",
-        "A file where there was a directory, or the other way round, is one removed and one created. Times of access do not count.",
+        "Renamed: device and inode are the same, and the path differs. The birth time must be the same \
+         too; on file systems without birth times, size and last modification. A renamed directory is one \
+         change, and its new entries are compared with its old ones. If an inode has several names and one \
+         of them is unchanged, a new name counts as created, and a missing name as removed.",
+        "Modified: type, size, last modification, permissions, owner, group, or the target of a symbolic \
+         link differs. If only the time of the inode's last change differs (extended attributes, or a \
+         modification time that was set back), the change is shown as `ctime`, unless the number of names \
+         differs. A file that replaced another of the same name is compared with it, and is unchanged if \
+         all of these are the same; so a copy can be compared with its original. For directories, only \
+         permissions, owner and group count.",
+        "A file that replaced a directory, or a directory that replaced a file, is one removal and one \
+         creation. Access times are ignored.",
     ],
     man_only: true,
 };
@@ -102,10 +114,10 @@ const RULES: Note = Note {
 const LACKS: Note = Note {
     title: "Incomplete inventories",
     text: &[
-        "If a directory is missing or incomplete in one of the inventories, its entries count neither as removed \
-         nor as created, because they may exist. Such entries are not shown; standard error says how many there \
-         are, and which inventory is incomplete. A tree that only one of the inventories has is not compared. Trees are the same if they have the same path, or are the \
-         only ones of their inventories.",
+        "If a directory is missing or incomplete in one of the inventories, its entries count neither as \
+         removed nor as created, because they may exist. They are not shown; standard error says how many \
+         there are, and which inventory is incomplete. A tree that only one inventory has is not compared. \
+         Trees are the same if they have the same path, or are the only trees of their inventories.",
     ],
     man_only: true,
 };
@@ -113,12 +125,15 @@ const LACKS: Note = Note {
 const OBJECTS: Note = Note {
     title: "JSON",
     text: &[
-        "An object for each change: `change` (`created`, `removed`, `modified` or `renamed`), `path`, `old_path` of a renamed entry, `fields` (the names of the changed fields: `type`, `size`, `mtime`, `mode`, `uid`, `gid`, `attributes`, `project`, `xattrs`, `acl`, `link_target`, `ctime`), and its old and new metadata under `old` and `new`, with the members of `fathom list --json`. The bytes \
-         of text that is not UTF-8 are in `path_bytes`, `old_path_bytes` and `link_target_bytes`, in hexadecimal. The last object has the numbers \
-         of changes under `total`, that of entries of which nothing can be said as `unknown`, and whether both \
-         inventories are `complete`.",
-        "With `--dirs`, an object for each line, with `path`, `bytes` (allocated), `apparent`, `entries` and `complete`, and \
-         the `total` in the last.",
+        "Each change is an object with `change` (`created`, `removed`, `modified` or `renamed`), `path`, \
+         the `old_path` of a renamed entry, `fields` (the names of the changed fields: `type`, `size`, \
+         `mtime`, `mode`, `uid`, `gid`, `attributes`, `project`, `xattrs`, `acl`, `link_target`, `ctime`), \
+         and its old and new metadata as `old` and `new`, with the members of `fathom list --json`. The \
+         bytes of text that is not UTF-8 are in `path_bytes`, `old_path_bytes` and `link_target_bytes`, in \
+         hexadecimal. The last object has the number of each kind of change as `total`, the number of \
+         entries that may have changed as `unknown`, and whether both inventories are `complete`.",
+        "With `--dirs`, each line becomes an object with `path`, `bytes` (disk usage), `apparent`, \
+         `entries` and `complete`, and the last object has the `total`.",
     ],
     man_only: true,
 };
@@ -135,7 +150,7 @@ const COLUMNS: Note = Note {
 
 const ENVIRONMENT: Note = Note {
     title: "Environment",
-    text: &["TMPDIR: where to put changes and entries that do not fit in 64 MiB of memory; otherwise /tmp."],
+    text: &["TMPDIR: the directory for data that does not fit in 64 MiB of memory (default: /tmp)."],
     man_only: true,
 };
 
@@ -143,9 +158,9 @@ const STATUS: Note = Note {
     title: "Exit status",
     text: &[
         "0: nothing changed.",
-        "1: something did.",
-        "2: the command line was wrong, an inventory cannot be read or is damaged, the output cannot be written, or no change \
-         was found in what is known while an inventory is incomplete.",
+        "1: something changed.",
+        "2: the command line is wrong, an inventory cannot be read or is damaged, the output cannot be \
+         written, or no change was found but an inventory is incomplete.",
     ],
     man_only: true,
 };

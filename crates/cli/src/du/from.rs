@@ -31,7 +31,7 @@ pub(super) fn report_inventory<R: Report>(
     report: &mut R,
 ) -> Result<ScanOutcome, Message> {
     if options.follow != Follow::Never {
-        return Err(b"links cannot be followed in an inventory (--from)".to_vec());
+        return Err(b"cannot follow links in an inventory (--from)".to_vec());
     }
     fathom_io::sys::keep_freed_memory();
     let refused = |failure| failure_message(&failure, None, charset).0;

@@ -56,7 +56,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> 
     };
     let operands = cmdline::parse(&EXPLORE, words, charset, |key, value| args.apply(key, value, charset))?;
     if args.remote.is_some() && !operands.is_empty() {
-        return Err(b"--remote HOST:PATH takes the place of PATH and INVENTORY".to_vec().into());
+        return Err(b"--remote HOST:PATH cannot be combined with PATH or INVENTORY".to_vec().into());
     }
     args.paths = paths(operands)?;
     Ok(args)

@@ -64,7 +64,7 @@ pub(crate) fn open_source(
 fn open_local(args: &ExploreArgs, charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {
     match &args.paths[..] {
         [path] if is_inventory(path) && !args.excluded.is_empty() => {
-            Err(b"--exclude is for trees that are walked, and this is an inventory".to_vec())
+            Err(b"--exclude applies to trees that are walked, not to inventories".to_vec())
         }
         [path] if is_inventory(path) => {
             let opened = InventorySource::open(as_path(path), args.since.as_deref());

@@ -85,8 +85,8 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    pub(crate) const SCRIPT: Self = Self { about: "the script is in ", mode: 0o700 };
-    pub(crate) const ROWS: Self = Self { about: "the rows are in ", mode: 0o600 };
+    pub(crate) const SCRIPT: Self = Self { about: "wrote the script to ", mode: 0o700 };
+    pub(crate) const ROWS: Self = Self { about: "wrote the rows to ", mode: 0o600 };
 }
 
 /// Returns a path in which `~/` at the beginning is the home directory, as in a shell.
@@ -126,7 +126,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a b.sh");
         let write = || write_new(path.as_os_str().as_bytes(), b"exit 0\n", NewFile::SCRIPT, Charset::Utf8);
-        assert!(write().starts_with(b"the script is in "));
+        assert!(write().starts_with(b"wrote the script to "));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(write().ends_with(b": File exists"));
         assert!(Command::new("sh").arg(path).status().unwrap().success());

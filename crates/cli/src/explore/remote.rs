@@ -65,12 +65,12 @@ impl RemoteTree {
             let shown = escape_controls(text);
             [b"invalid tree '", &shown[..], b"' for '--remote': ", why.as_bytes()].concat()
         };
-        let (host, path) = split(text).ok_or_else(|| invalid("it has to be HOST:PATH"))?;
+        let (host, path) = split(text).ok_or_else(|| invalid("expected HOST:PATH"))?;
         if !is_host(&host) {
-            return Err(invalid("this is no name of a host"));
+            return Err(invalid("not a valid host name"));
         }
         if path.contains(&0) {
-            return Err(invalid("a path has no NUL"));
+            return Err(invalid("the path contains a NUL byte"));
         }
         let path = if path.is_empty() { b".".to_vec() } else { path.to_vec() };
         Ok(Self { host: OsString::from_vec(host), path })
@@ -140,7 +140,7 @@ impl RemoteTree {
         }
         let status = wait(&mut child, signals).map_err(|error| failed(&reason(&error)))?;
         match (status.code(), unpacked) {
-            (Some(NOT_FOUND), _) => Err(failed(b"there is no fathom in its PATH")),
+            (Some(NOT_FOUND), _) => Err(failed(b"fathom is not in PATH there")),
             (Some(code), _) if code >= NO_INVENTORY => Err(failed(status.to_string().as_bytes())),
             (_, Err(error)) => {
                 Err(failed(&[b"the inventory cannot be unpacked: ", &reason(&error)[..]].concat()))
@@ -191,14 +191,15 @@ fn unpack(archive: impl Read, into: &Path) -> io::Result<()> {
         let mut entry = entry?;
         let name = file_name(&entry.path_bytes()).map(str::to_owned);
         let name = name.filter(|_| entry.header().entry_type() == EntryType::Regular);
-        let name = name.ok_or_else(|| io::Error::other("it has an entry that inventories do not have"))?;
+        let name =
+            name.ok_or_else(|| io::Error::other("it contains an entry that is not part of an inventory"))?;
         if names.len() >= FILES_MAX || !names.insert(name.clone()) {
             return Err(io::Error::other("it has too many files"));
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(into.join(&name))?;
         let expected = entry.size();
         if io::copy(&mut entry, &mut file)? != expected {
-            return Err(io::Error::other("it ends too soon"));
+            return Err(io::Error::other("it is truncated"));
         }
     }
     let has_manifest = names.contains(MANIFEST);

@@ -23,7 +23,7 @@ use crate::shared::removal::{RemovalLog, failure_message, trash_options, xdg_dir
 use crate::shared::start::AutoStart;
 
 /// The message about a removal that stops at its limit.
-const MORE: &[u8] = b"there is more by now than was counted: the rest stays";
+const MORE: &[u8] = b"stopped: more entries appeared after the count";
 
 /// Returns the remover for entries of this machine; `None` if nothing may be removed.
 pub(crate) fn open_remover(args: &ExploreArgs, charset: Charset) -> Option<Box<dyn Remover>> {

@@ -162,7 +162,7 @@ impl Running {
     fn can_stop(&mut self) -> bool {
         let is_alone = is_job_of_terminal();
         if is_alone {
-            self.say(b"there is no shell to go back to".to_vec());
+            self.say(b"no shell to return to".to_vec());
         }
         !is_alone
     }

@@ -81,7 +81,7 @@ impl ExportParser {
                 }
                 if path.file_name().is_none() {
                     let path = quote(path.as_os_str().as_encoded_bytes(), charset);
-                    return Err([&path[..], b" cannot be the name of a file"].concat());
+                    return Err([&path[..], b" is not a valid file name"].concat());
                 }
                 self.output = Some(path);
             }
@@ -91,12 +91,12 @@ impl ExportParser {
 
     fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<ExportArgs, Vec<u8>> {
         let mut operands = operands.into_iter();
-        let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
+        let inventory = operands.next().ok_or_else(|| b"missing operand: INVENTORY".to_vec())?;
         no_more(operands, charset)?;
         let Self { target, below, output, guards_formulas, depth, series_max } = self;
-        let ask = match target.ok_or_else(|| b"missing the format (--to FORMAT)".to_vec())? {
+        let ask = match target.ok_or_else(|| b"missing option: --to FORMAT".to_vec())? {
             ExportTarget::Prometheus if below.is_some() || guards_formulas => {
-                return Err(b"--to prometheus goes with neither --below nor --guard-formulas".to_vec());
+                return Err(b"--to prometheus cannot be combined with --below or --guard-formulas".to_vec());
             }
             ExportTarget::Prometheus => {
                 let default = PrometheusOptions::default();
@@ -106,10 +106,10 @@ impl ExportParser {
                 })
             }
             ExportTarget::Entries(_) if depth.is_some() || series_max.is_some() => {
-                return Err(b"--depth and --max-series go with --to prometheus".to_vec());
+                return Err(b"--depth and --max-series require --to prometheus".to_vec());
             }
             ExportTarget::Entries(format) if guards_formulas && format != ExportFormat::Csv => {
-                return Err(b"--guard-formulas goes with --to csv".to_vec());
+                return Err(b"--guard-formulas requires --to csv".to_vec());
             }
             ExportTarget::Entries(format) => {
                 ExportAsk::Entries(ExportOptions { format, guards_formulas, below })

@@ -93,7 +93,7 @@ impl GrewParser {
         let mut operands = operands.into_iter().map(PathBuf::from);
         let source = match (operands.next(), operands.next()) {
             (Some(_), Some(_)) if self.moment.is_some() => {
-                return Err(b"--since chooses from a store: it does not go with two inventories".to_vec());
+                return Err(b"--since requires a store: it cannot be combined with two inventories".to_vec());
             }
             (Some(old), Some(new)) => GrewSource::Inventories(Sides { old, new }),
             (directory, _) => {

@@ -65,8 +65,7 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
     }
     if let Some(since) = new.manifest().since.as_ref().filter(|since| since.directories > 0) {
         let directories = since.directories;
-        let what = "had not changed and were not read: files in them that were written to have their former sizes \
-                    (scan --keep --full reads them)";
+        let what = "had not changed and were not read: files changed in place still show their old sizes (scan --keep --full reads everything)";
         print_error(format!("{directories} directories {what}").as_bytes());
     }
     if args.by != GrewBy::Dir {
@@ -75,12 +74,11 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
     let measure = GrowthMeasure::of(&inventories, args.by, args.lines).map_err(failed)?;
     for root in measure.unmatched.iter().take(3) {
         print_error(
-            &[b"warning: only one inventory has ", &quoteaf(root, charset)[..], b": it is not compared"]
-                .concat(),
+            &[b"warning: only one inventory has ", &quoteaf(root, charset)[..], b": not compared"].concat(),
         );
     }
     if let Err(why) = &measure.space {
-        print_error(format!("the days until the filesystem is full are not known: {why}").as_bytes());
+        print_error(format!("cannot say when the file system will be full: {why}").as_bytes());
     }
     let mut out = Output::new();
     if args.json {
@@ -114,14 +112,13 @@ fn choose(store: &Path, moment: Option<i64>, charset: Charset) -> Result<Sides<P
     let (snapshots, later) = read.map_err(misused)?;
     report_later(&later, charset, &mut print_error);
     let lacks = |what: &[u8]| ([&quoted(store, charset)[..], what].concat(), MISUSED);
-    let newest = newest(&snapshots).ok_or_else(|| {
-        lacks(b" has no inventory whose scan came to its end: fathom scan --keep makes them")
-    })?;
+    let newest = newest(&snapshots)
+        .ok_or_else(|| lacks(b" has no finished inventory: fathom scan --keep makes them"))?;
     let baseline = baseline(&snapshots, newest, moment).ok_or_else(|| {
-        lacks(b" has only one inventory of these trees with these exclusions: there is nothing to compare it with")
+        lacks(b" has only one inventory of these trees with these exclusions: nothing to compare")
     })?;
     if baseline.is_younger {
-        let what = b" has no inventory that old: compared with the oldest one";
+        let what = b" has no inventory that old: comparing with the oldest";
         print_error(&[&quoted(store, charset)[..], what].concat());
     }
     Ok(Sides { old: baseline.snapshot.path.clone(), new: newest.path.clone() })

@@ -25,7 +25,7 @@ pub(super) fn text(measure: &GrowthMeasure, screen: &Screen, out: &mut Output) {
             GrewBy::Ext => "ext",
             GrewBy::Type => "type",
         };
-        screen.write_header(&["usage", "a day", "entries", about], out.buffer());
+        screen.write_header(&["usage", "per day", "entries", about], out.buffer());
     }
     for row in &measure.rows {
         let buffer = out.buffer();
@@ -61,7 +61,7 @@ fn write_summary(measure: &GrowthMeasure, out: &mut Vec<u8>) {
     if let Some(rate) = measure.per_day(measure.total.allocated) {
         out.extend_from_slice(b", ");
         write_growth(rate as i64, out);
-        out.extend_from_slice(b" a day");
+        out.extend_from_slice(b" per day");
     }
     if let Ok(space) = &measure.space {
         out.extend_from_slice(b"; ");

@@ -60,17 +60,15 @@ impl HistoryParser {
         no_more(operands, charset)?;
         if !is_prune {
             if self.dry_run || !self.retention.is_empty() {
-                return refused("--dry-run and the options --keep-... go with prune");
+                return refused("--dry-run and --keep-... require prune");
             }
             return Ok(HistoryAction::List { store: store.unwrap_or_else(|| ".".into()), json: self.json });
         }
         let Self { json, dry_run, retention } = self;
         match store {
-            _ if json => refused("--json is for the list"),
-            _ if retention.is_empty() => {
-                refused("prune needs to know what to keep: --keep-daily 14, for one")
-            }
-            None => refused("missing operand: the store to prune"),
+            _ if json => refused("--json cannot be combined with prune"),
+            _ if retention.is_empty() => refused("missing option: what to keep, such as --keep-daily 14"),
+            None => refused("missing operand: DIR, the store to prune"),
             Some(store) => Ok(HistoryAction::Prune { store, retention, dry_run }),
         }
     }

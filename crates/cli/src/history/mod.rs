@@ -73,7 +73,7 @@ fn list(store: &Path, json: bool, charset: Charset) -> Result<u8, Error> {
 fn report_empty(store: &Path, is_empty: bool, charset: Charset) {
     if is_empty {
         let store = quoteaf(store.as_os_str().as_encoded_bytes(), charset);
-        print_error(&[&store[..], b" has no inventories of fathom scan --keep"].concat());
+        print_error(&[&store[..], b" contains no inventories of fathom scan --keep"].concat());
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn until_now(history: &History) -> Result<(Vec<Snapshot>, Vec<Snapsho
 /// Passes a message about each inventory that is later than now to `report`.
 pub(crate) fn report_later(later: &[Snapshot], charset: Charset, report: &mut dyn FnMut(&[u8])) {
     for snapshot in later {
-        let why = b" is later than now, and left alone: a clock was ahead then, or is behind now";
+        let why = b" is ignored, because its time is in the future: is a clock wrong?";
         report(&[&quoted(&snapshot.path, charset)[..], why].concat());
     }
 }
@@ -51,10 +51,8 @@ fn planned(
     let plan = plan(snapshots, retention, &Zone::from_env(env));
     for Replaced { path, newest, difference } in &plan.replaced {
         let [path, newest] = [path, newest].map(|path| quoted(path, charset));
-        let why = format!(": {difference}. If that is meant, remove it yourself");
-        report(
-            &[&path[..], b" is kept, as ", &newest, b" may be of something else", why.as_bytes()].concat(),
-        );
+        let why = format!(": {difference}. If this is intended, remove it yourself");
+        report(&[&path[..], b" is kept, as ", &newest, b" may be of another tree", why.as_bytes()].concat());
     }
     Ok(plan)
 }

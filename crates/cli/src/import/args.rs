@@ -55,17 +55,17 @@ impl ImportParser {
     fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<ImportArgs, Vec<u8>> {
         let Self { format, output, du } = self;
         let mut operands = operands.into_iter();
-        let input = operands.next().ok_or_else(|| b"missing operand: the file to import".to_vec())?;
+        let input = operands.next().ok_or_else(|| b"missing operand: FILE to import".to_vec())?;
         no_more(operands, charset)?;
-        let format = match format.ok_or_else(|| b"missing the program (--from PROGRAM)".to_vec())? {
+        let format = match format.ok_or_else(|| b"missing option: --from PROGRAM".to_vec())? {
             ImportFormat::Du(_) => ImportFormat::Du(du),
             _ if du != DuOutput::default() => {
-                return Err(b"--bytes, --block-size, --only-dirs and --total go with --from du".to_vec());
+                return Err(b"--bytes, --block-size, --only-dirs and --total require --from du".to_vec());
             }
             other => other,
         };
         let output = output.filter(|output| output.file_name().is_some());
-        let output = output.ok_or_else(|| b"missing the name of the inventory (-o INVENTORY)".to_vec())?;
+        let output = output.ok_or_else(|| b"missing option: -o INVENTORY".to_vec())?;
         let input = Some(PathBuf::from(input)).filter(|input| input.as_os_str() != "-");
         Ok(ImportArgs { format, input, output })
     }

@@ -189,7 +189,7 @@ impl ListParser {
                 let path = quoteaf(value, self.charset);
                 Err([
                     &path[..],
-                    b" is no time, and no file that can be accessed: ",
+                    b" is not a time, and cannot be accessed as a file: ",
                     &strerror(errno),
                     b"; ",
                     FORMS.as_bytes(),
@@ -203,10 +203,10 @@ impl ListParser {
         let formats = [("--format", self.format.is_some()), ("--json", self.json), ("--count", self.count)];
         let mut selected = formats.iter().filter(|format| format.1).map(|format| format.0);
         if let (Some(one), Some(other)) = (selected.next(), selected.next()) {
-            return Err(format!("{one} and {other} exclude each other").into_bytes());
+            return Err(format!("{one} and {other} cannot be combined").into_bytes());
         }
         if self.from.is_some() && (self.dereference || self.ignores_vcs) {
-            return Err(b"--from goes with neither --dereference nor --ignore-vcs".to_vec());
+            return Err(b"--from cannot be combined with --dereference or --ignore-vcs".to_vec());
         }
         let is_of_operands = !operands.is_empty();
         let operands = RootList::new(operands).ok_or_else(|| EMPTY_NAME.to_vec())?;

@@ -43,7 +43,7 @@ pub(super) fn list(
         EXCLUSION_OPTIONS.iter().find(|option| inventory.manifest().options.contains_key(**option));
     if let Some(option) = left_out.filter(|_| plan.filter.needs_entry_counts()) {
         report.print_error(
-            format!("warning: the scan had --{option}, so no directory is known to be empty").as_bytes(),
+            format!("warning: no directory is listed as empty, because the scan had --{option}").as_bytes(),
         );
     }
     plan.owners = inventory.owners().map_err(unreadable)?;

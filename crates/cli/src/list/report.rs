@@ -99,7 +99,7 @@ pub(crate) fn message(problem: &ListProblem, charset: Charset) -> Vec<u8> {
         ListProblem::Read(path, errno) => failed("read directory", path, &cause(errno)),
         ListProblem::File(path, errno) => failed("read", path, &cause(errno)),
         ListProblem::Rule(path, malformed) => warning(path, malformed, charset),
-        ListProblem::Loop(path) => failed("descend into", path, b"It is one of the directories it is in"),
+        ListProblem::Loop(path) => failed("descend into", path, b"It is a parent of itself"),
     }
 }
 

@@ -45,10 +45,10 @@ fn parse(words: Vec<OsString>) -> Result<MergeArgs, ArgsEnd> {
     })?;
     let inventories: Vec<PathBuf> = operands.into_iter().map(PathBuf::from).collect();
     if inventories.is_empty() {
-        return Err(b"missing operand: the inventories".to_vec().into());
+        return Err(b"missing operand: INVENTORY".to_vec().into());
     }
     let out = out.filter(|out| out.file_name().is_some());
-    let out = out.ok_or_else(|| b"missing the name of the inventory (-o OUT)".to_vec())?;
+    let out = out.ok_or_else(|| b"missing option: -o OUT".to_vec())?;
     Ok(MergeArgs { out, inventories })
 }
 

@@ -9,12 +9,12 @@ pub(crate) enum MergeOption {
     Output,
 }
 
-const WRITTEN: &str = "Where it goes";
-const ABOUT: &str = "About the program";
+const WRITTEN: &str = "Output";
+const ABOUT: &str = "General";
 
 /// All options.
 pub(crate) const FLAGS: &[Flag<MergeOption>] = &[
-    both(MergeOption::Output, b'o', "output", WRITTEN, "make the inventory in the new directory OUT")
+    both(MergeOption::Output, b'o', "output", WRITTEN, "write the inventory to the new directory OUT")
         .required("OUT", ValueKind::File)
         .more("The directory is called OUT.part until it is complete. An existing OUT is not replaced."),
     flag::help(ABOUT),
@@ -24,11 +24,12 @@ pub(crate) const FLAGS: &[Flag<MergeOption>] = &[
 /// The description of the command.
 pub(crate) const MERGE: Command<MergeOption> = Command {
     name: "fathom merge",
-    brief: "make one inventory of several",
+    brief: "merge several inventories into one",
     usage: &["-o OUT INVENTORY..."],
     about: &[
-        "Makes one inventory of the trees of several, in the order given, to be queried as one. The scanned trees are not read, and no INVENTORY is changed. Directories and trees get numbers of their own; so do devices of other \
-         machines.",
+        "Merges inventories into a new one, with their trees in the order given. The scanned trees are not \
+         read, and no INVENTORY is changed. Directories and trees are renumbered, and so are devices of \
+         other machines.",
     ],
     sections: &[WRITTEN, ABOUT],
     flags: FLAGS,
@@ -42,22 +43,21 @@ pub(crate) const MERGE: Command<MergeOption> = Command {
 };
 
 const TOGETHER: Note = Note {
-    title: "What is the same in all",
-    text: &[
-        "The manifest has the trees of all inventories, the options that they have in common, the time from the first \
-         beginning to the last end, and the sums of what is missing. A file that has names in two inventories of one \
-         machine counts once. Names of owners are those of the first inventory that has one for a number.",
-    ],
+    title: "The merged inventory",
+    text: &["The manifest has the trees of all inventories, the options that they have in common, the time \
+         from the first start to the last end, and the sums of what is missing. A file that has names in \
+         two inventories of one machine counts once. Names of owners are taken from the first inventory \
+         that has a name for the number."],
     man_only: true,
 };
 
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0: everything is in OUT; it may be incomplete, which is said.",
+        "0: everything is in OUT; standard error says if it is incomplete.",
         "1: an inventory cannot be read or is damaged, or OUT cannot be written.",
-        "2: the command line was wrong.",
-        "130: interrupted; there is no OUT.",
+        "2: the command line is wrong.",
+        "130: interrupted; OUT was not written.",
     ],
     man_only: true,
 };

@@ -73,12 +73,12 @@ fn finish(
 ) -> Result<QueryArgs, Vec<u8>> {
     let mut operands = operands.into_iter();
     let inventory = operands.next().filter(|operand| !operand.is_empty());
-    let inventory = inventory.ok_or_else(|| b"missing operand: the inventory".to_vec())?.into();
+    let inventory = inventory.ok_or_else(|| b"missing operand: INVENTORY".to_vec())?.into();
     let source = match file {
         Some(file) => source(file, |file| QuerySource::File(OsString::from_vec(file).into())),
         None => match operands.next() {
             Some(text) => source(text.into_vec(), QuerySource::Text),
-            None => return Err(b"missing operand: the query".to_vec()),
+            None => return Err(b"missing operand: SQL".to_vec()),
         },
     };
     no_more(operands, charset)?;
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn one_inventory_and_one_query() {
         let message = |line: &[&str]| read(line).expect_err("it is refused");
-        assert_eq!(message(&[]), "missing operand: the inventory");
-        assert_eq!(message(&["i"]), "missing operand: the query");
+        assert_eq!(message(&[]), "missing operand: INVENTORY");
+        assert_eq!(message(&["i"]), "missing operand: SQL");
         assert_eq!(message(&["i", "q", "r"]), "extra operand 'r'");
         assert_eq!(message(&["-f", "q", "i", "r"]), "extra operand 'r'");
     }

@@ -17,7 +17,7 @@ use super::args::AnswerFormat;
 use super::child::{self, ChildEnd};
 
 /// Installation instructions, the end of each message about a missing DuckDB.
-const INSTALL: &str = "install it with 'pip install duckdb', or from https://duckdb.org";
+const INSTALL: &str = "pip install duckdb, or see https://duckdb.org";
 /// Wider than any line, so that output for programs is not truncated.
 const UNLIMITED_COLUMNS: u32 = 1_000_000;
 const SCRIPT: &str = include_str!("duckdb.py");
@@ -49,13 +49,13 @@ impl DuckDb {
         let path = env("PATH").unwrap_or_default();
         if let Some(name) = env("FATHOM_DUCKDB").filter(|name| !name.is_empty()) {
             let found = program(&name, &path);
-            let missing = || format!("cannot find {}, which FATHOM_DUCKDB names; {INSTALL}", name.display());
+            let missing = || format!("cannot find {} (FATHOM_DUCKDB); {INSTALL}", name.display());
             return found.map(Self::named).ok_or_else(missing);
         }
         let shell = program(OsStr::new("duckdb"), &path).map(Self::Shell);
         let found = shell.or_else(|| program(OsStr::new("python3"), &path).map(Self::Python));
         found.ok_or_else(|| {
-            format!("needs DuckDB, and finds neither 'duckdb' nor 'python3' in PATH; {INSTALL}")
+            format!("DuckDB is needed: found neither 'duckdb' nor 'python3' in PATH; {INSTALL}")
         })
     }
 
@@ -116,7 +116,7 @@ impl DuckDbRequest {
             AnswerFormat::Json | AnswerFormat::JsonLines => "lines",
         };
         let missing = format!(
-            "fathom query: needs DuckDB, which '{}' does not have as it is needed; {INSTALL}",
+            "fathom query: DuckDB 1.2 or newer is needed, and '{}' does not have it: {INSTALL}",
             program.display()
         );
         let (setup, statement, width) = (&self.setup, self.statement(), self.width());

@@ -55,7 +55,7 @@ fn run(args: &QueryArgs, charset: Charset) -> Result<u8, Vec<u8>> {
         ChildEnd::Status(status) => status,
         ChildEnd::Signal(signal) => child::end_by(signal),
         ChildEnd::Killed(signal) => {
-            print_error(format!("DuckDB was ended by signal {signal}").as_bytes());
+            print_error(format!("DuckDB was killed by signal {signal}").as_bytes());
             FAILED
         }
     })

@@ -39,13 +39,13 @@ fn finish(
     charset: Charset,
 ) -> Result<ReportArgs, Vec<u8>> {
     let mut operands = operands.into_iter();
-    let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
+    let inventory = operands.next().ok_or_else(|| b"missing operand: INVENTORY".to_vec())?;
     no_more(operands, charset)?;
-    let output = output.ok_or_else(|| b"missing the page (-o FILE, or -o - for standard output)".to_vec())?;
+    let output = output.ok_or_else(|| b"missing option: -o FILE, or -o - for standard output".to_vec())?;
     let output = Some(output).filter(|path| path.as_os_str() != "-");
     if let Some(path) = output.as_ref().filter(|path| path.file_name().is_none()) {
         let path = quote(path.as_os_str().as_encoded_bytes(), charset);
-        return Err([&path[..], b" cannot be the name of a file"].concat());
+        return Err([&path[..], b" is not a valid file name"].concat());
     }
     Ok(ReportArgs { inventory: inventory.into(), since, output })
 }

@@ -99,12 +99,12 @@ impl RmArgs {
     fn finish(mut self, operands: Vec<OsString>) -> Result<Self, Vec<u8>> {
         match &mut self.paths {
             PathSource::From0(_) if !operands.is_empty() => {
-                return Err(b"a PATH cannot be combined with --from0".to_vec());
+                return Err(b"PATH cannot be combined with --from0".to_vec());
             }
             PathSource::From0(list) => (list.root, list.has_ids) = (self.root.take(), self.has_ids),
             PathSource::Operands(_) => {
                 if self.root.is_some() || self.has_ids {
-                    return Err(b"--root and --ids go with --from0".to_vec());
+                    return Err(b"--root and --ids require --from0".to_vec());
                 }
                 if operands.is_empty() && !self.force {
                     return Err(b"missing operand".to_vec());

@@ -129,7 +129,7 @@ fn removed(
         }
         let removed = question::counts(&done);
         report.print_error(
-            format!("there is more by now than was counted; removed {removed} so far").as_bytes(),
+            format!("more entries appeared after the count; removed {removed} so far").as_bytes(),
         );
     }
 }
@@ -223,12 +223,11 @@ fn list_message(failure: &PathsError, file: &Path, charset: Charset) -> Vec<u8> 
     let name = quoteaf(file_bytes(file), charset);
     match failure {
         PathsError::Read(error) => [b"cannot read ", &name[..], b": ", &cause(error)].concat(),
-        PathsError::Empty => [&name[..], b" has a path of zero length, which ends the list"].concat(),
-        PathsError::TooLong => [&name[..], b" has a path of more than 16 MiB, which ends the list"].concat(),
+        PathsError::Empty => [&name[..], b" has an empty path: stopping there"].concat(),
+        PathsError::TooLong => [&name[..], b" has a path of more than 16 MiB: stopping there"].concat(),
         PathsError::NoId => [
             &name[..],
-            b" has a path without device, inode number and time before it, which ends the list: they are as \
-              `fathom list --ids` writes them",
+            b" has a path without device, inode and time before it, as `fathom list --ids` prints them: stopping there",
         ]
         .concat(),
     }

@@ -38,7 +38,8 @@ impl Confirmation {
             return Ok(std::io::stdin().is_terminal().then_some(Self::StandardInput));
         }
         let terminal = File::options().read(true).write(true).open("/dev/tty");
-        let message = b"standard input is the list, and there is no terminal to ask on: -f asks nothing";
+        let message =
+            b"cannot ask for confirmation: standard input is the list, and there is no terminal; use -f";
         terminal.map(|terminal| Some(Self::Terminal(terminal))).map_err(|_| message.to_vec())
     }
 

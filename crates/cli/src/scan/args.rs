@@ -165,10 +165,10 @@ impl ScanParser {
 
     fn finish(mut self, operands: Vec<OsString>) -> Result<ScanAction, Vec<u8>> {
         if operands.is_empty() && !self.resume {
-            return Err(b"missing operand: what to scan".to_vec());
+            return Err(b"missing operand: PATH to scan".to_vec());
         }
         if self.scan.in_flight_max.is_some() && !is_blocking(self.scan.model) {
-            return Err(b"--max-in-flight is for the I/O models sync, threads and auto".to_vec());
+            return Err(b"--max-in-flight requires the I/O model sync, threads or auto".to_vec());
         }
         let path =
             |word: &OsString| CString::new(word.clone().into_vec()).ok().filter(|path| !path.is_empty());
@@ -176,7 +176,7 @@ impl ScanParser {
         self.scan.roots = roots.ok_or_else(|| EMPTY_NAME.to_vec())?;
         if self.keep.is_none() && (self.full || !self.retention.is_empty()) {
             let options =
-                b"--full, --keep-last, --keep-daily, --keep-weekly and --keep-monthly go with --keep";
+                b"--full, --keep-last, --keep-daily, --keep-weekly and --keep-monthly require --keep";
             return Err(options.to_vec());
         }
         match self.estimate {
@@ -187,9 +187,7 @@ impl ScanParser {
 
     fn into_estimate(self, time: Duration) -> Result<ScanAction, Vec<u8>> {
         if let Some(option) = self.inventory_only {
-            return Err(
-                [b"--estimate makes no inventory: ", option.as_bytes(), b" does not go with it"].concat()
-            );
+            return Err([b"--estimate cannot be combined with ", option.as_bytes()].concat());
         }
         let Self { scan, json, stats, progress, .. } = self;
         let survey = Survey {
@@ -212,30 +210,28 @@ impl ScanParser {
 
     fn into_scan(mut self) -> Result<ScanAction, Vec<u8>> {
         if self.json {
-            return Err(b"--json goes with --estimate".to_vec());
+            return Err(b"--json requires --estimate".to_vec());
         }
         if self.keep.is_some() && (self.output.is_some() || self.scan.since.is_some()) {
-            return Err(b"--keep goes with neither -o nor --since: it chooses both".to_vec());
+            return Err(b"--keep cannot be combined with -o or --since: it chooses both".to_vec());
         }
         let is_stream = self.output.as_ref().is_some_and(|output| output.as_os_str() == STANDARD_OUTPUT);
         let output = self.keep.clone().or(self.output.filter(|output| output.file_name().is_some()));
-        let output = output.ok_or_else(|| {
-            b"missing the name of the inventory (-o INVENTORY), or of a store (--keep DIR)".to_vec()
-        })?;
+        let output = output.ok_or_else(|| b"missing option: -o INVENTORY or --keep DIR".to_vec())?;
         if self.resume && is_stream {
-            return Err(
-                b"--resume needs the name of an inventory: '-o -' leaves nothing to go on with".to_vec()
-            );
+            return Err(b"--resume cannot be combined with '-o -'".to_vec());
         }
         let exclusions = &self.scan.exclusions;
         if self.resume && *exclusions != Exclusions::default() {
-            return Err(b"--resume takes no exclusions: they are those of the earlier scan".to_vec());
+            return Err(
+                b"--resume cannot be combined with exclusions: it uses those of the earlier scan".to_vec()
+            );
         }
         if self.scan.since.is_some() && (exclusions.ignores_vcs || exclusions.max_depth.is_some()) {
-            return Err(b"--since goes with neither --ignore-vcs nor --max-depth".to_vec());
+            return Err(b"--since cannot be combined with --ignore-vcs or --max-depth".to_vec());
         }
         if self.scan.optional_columns.ignored && (exclusions.ignores_vcs || self.scan.since.is_some()) {
-            return Err(b"--also ignored goes with neither --ignore-vcs nor --since".to_vec());
+            return Err(b"--also ignored cannot be combined with --ignore-vcs or --since".to_vec());
         }
         self.scan.options = options(&self.scan);
         let Self { scan, resume, stats, progress, keep, full, retention, .. } = self;

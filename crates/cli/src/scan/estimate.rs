@@ -54,11 +54,11 @@ pub(super) fn run(args: EstimateArgs, charset: Charset) -> u8 {
 fn status(outcome: &SurveyOutcome, interrupted: bool) -> u8 {
     if outcome.errors > 0 {
         let count = outcome.errors;
-        let words = if count == 1 { "entry that was met is" } else { "entries that were met are" };
+        let words = if count == 1 { "entry found is" } else { "entries found are" };
         print_error(format!("{count} {words} missing in the estimate").as_bytes());
     }
     if outcome.stopped {
-        let why = if interrupted { "interrupted" } else { "given up, as some directory takes too long" };
+        let why = if interrupted { "interrupted" } else { "stopped, because a directory takes too long" };
         let what = if outcome.total.entries.basis == Basis::AtLeast {
             "what was counted"
         } else {
@@ -88,7 +88,7 @@ fn write_text(outcome: &SurveyOutcome, screen: &Screen, out: &mut Output) {
     let (reads, seconds) = (outcome.reads, outcome.elapsed.as_secs_f64());
     let what = match outcome.total.entries.basis {
         _ if outcome.exact && outcome.errors > 0 => {
-            format!("exact but for what cannot be read, of {reads} directories in {seconds:.1} s")
+            format!("exact except for what cannot be read; {reads} directories in {seconds:.1} s")
         }
         _ if outcome.exact => format!("exact: all of {reads} directories were read in {seconds:.1} s"),
         Basis::AtLeast => format!("counted in {reads} directories read in {seconds:.1} s; there is more"),
@@ -122,8 +122,8 @@ fn confidence(figures: &TreeEstimate) -> &'static str {
     }
     match (any, all) {
         (_, true) => "95 % confidence",
-        (true, false) => "ranges have 95 % confidence, what is \"about\" has none",
-        (false, false) => "too little was read for a confidence",
+        (true, false) => "ranges have 95 % confidence; \"about\" has none",
+        (false, false) => "too little was read for ranges",
     }
 }
 

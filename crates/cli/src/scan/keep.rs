@@ -63,10 +63,7 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
         Some(snapshot) => args.output = snapshot.final_path(),
         None if args.resume && args.scan.roots.is_empty() => {
             let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
-            print_error(
-                &[b"there is no scan to go on with in ", &store[..], b": name what is to be scanned"]
-                    .concat(),
-            );
+            print_error(&[b"no scan to continue in ", &store[..], b": give a PATH"].concat());
             return Ok(MISUSED);
         }
         None => {
@@ -75,7 +72,7 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
             args.scan.since = earlier.map(|snapshot| snapshot.path.clone());
             if args.scan.since.is_none() && !full {
                 let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
-                let why = b" has no inventory of the same trees and options to continue from: every directory is read";
+                let why = b" has no earlier inventory of the same trees and options: reading every directory";
                 print_error(&[&store[..], why].concat());
             }
         }
@@ -148,7 +145,7 @@ fn is_expected(snapshots: &[Snapshot], made: &Path, charset: Charset) -> bool {
     let Some((former, difference)) = former.filter(|(former, _)| is_last(former)) else { return true };
     let path = &former.path;
     let [made, path] = [made, path].map(|path| quoteaf(path.as_os_str().as_encoded_bytes(), charset));
-    let difference = format!(": {difference}. Is something not mounted?");
-    print_error(&[&made[..], b" may be of something else than ", &path, difference.as_bytes()].concat());
+    let difference = format!(": {difference}. Is a file system not mounted?");
+    print_error(&[&made[..], b" may be of another tree than ", &path, difference.as_bytes()].concat());
     false
 }

@@ -76,7 +76,7 @@ fn make(args: ScanArgs, charset: Charset) -> u8 {
     let (status, is_stopped) = make_part(args, charset);
     if is_stopped {
         let output = shell_escape(output.as_os_str().as_bytes(), charset);
-        print_error(&[b"to go on: fathom scan --resume -o ", &output[..]].concat());
+        print_error(&[b"to continue: fathom scan --resume -o ", &output[..]].concat());
     }
     status
 }
@@ -123,7 +123,7 @@ fn status(outcome: &ScanOutcome, signals: &TerminationSignals) -> u8 {
 /// Returns a sentence about the directories that `--since` skipped.
 fn skipped(since: &ReuseSummary, directories: u64) -> String {
     format!(
-        "{} of {directories} directories had not changed: their {} entries are taken from '{}', as they were then",
+        "{} of {directories} directories had not changed: their {} entries were copied from '{}'",
         since.directories, since.entries, since.path
     )
 }

@@ -26,7 +26,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// status.
 pub(super) fn run(args: ScanArgs, charset: Charset) -> u8 {
     if stdout_is_terminal() {
-        print_error(b"standard output is a terminal: an inventory goes to a file or a pipe");
+        print_error(b"cannot write an inventory to a terminal: redirect standard output");
         return MISUSED;
     }
     match in_temporary_directory(args, charset) {

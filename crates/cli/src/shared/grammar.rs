@@ -15,8 +15,7 @@ pub(crate) const TIMES: Note = Note {
     title: "Times",
     text: &[
         "A TIME is one or several numbers with units, the longest unit first: `500ms`, `10s`, `1.5h`, `1h30m`, `2d`. The \
-         units are `us`, `ms`, `s`, `m` or `min`, `h`, `d` and `w`. A number alone is in seconds, but not as an age, \
-         which needs a unit.",
+         units are `us`, `ms`, `s`, `m` or `min`, `h`, `d` and `w`. A number without a unit is in seconds; an age needs a unit.",
     ],
     man_only: true,
 };
@@ -25,12 +24,12 @@ pub(crate) const TIMES: Note = Note {
 pub(crate) const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0: everything that was requested is done.",
+        "0: done.",
         "1: something failed, and the rest is done. For `fathom diff`: something differs. `fathom du` has no other status for \
          failures, like GNU du.",
-        "2: the command line was wrong, or nothing could be done.",
-        "130: interrupted by Ctrl-C, with the results until then.",
-        "The pages of the commands have the details.",
+        "2: the command line is wrong, or nothing could be done.",
+        "130: interrupted by Ctrl-C; the results so far are kept.",
+        "The manual pages of the commands have the details.",
     ],
     man_only: true,
 };

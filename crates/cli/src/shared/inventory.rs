@@ -45,8 +45,7 @@ pub(crate) fn gaps(found: &Completeness) -> String {
     let all = lacking + found.complete;
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({})", why.escape_debug()));
     format!(
-        " is incomplete{why}: {lacking} of {all} directories known are not there or not whole, \
-         {} entries are without metadata{}",
+        " is incomplete{why}: {lacking} of {all} directories are missing or incomplete, {} entries lack metadata{}",
         found.unknown_entries,
         unknown_values(found),
     )
@@ -62,8 +61,7 @@ pub(crate) fn missing(found: &Completeness) -> Option<String> {
     let all = lacking + found.complete;
     let why = found.stopped.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     Some(format!(
-        "the inventory is incomplete{why}: {lacking} of {all} directories known are not there or not whole, {} entries \
-         are without metadata{}; {ratio:.4} % of the directories are complete",
+        "the inventory is incomplete{why}: {lacking} of {all} directories are missing or incomplete, {} entries lack metadata{}; {ratio:.4} % of the directories are complete",
         found.unknown_entries,
         unknown_values(found),
     ))
@@ -73,7 +71,7 @@ pub(crate) fn missing(found: &Completeness) -> Option<String> {
 fn unknown_values(found: &Completeness) -> String {
     match found.unknown_values {
         0 => String::new(),
-        count => format!(", {count} values that --also asked for are unknown"),
+        count => format!(", {count} values of --also are unknown"),
     }
 }
 
@@ -84,7 +82,7 @@ pub(crate) fn failure_message(failure: &QueryError, below: Option<&[u8]>, charse
         QueryError::Absent => ([b"the inventory has no directory ", &below()[..]].concat(), MISUSED),
         QueryError::Ambiguous => {
             let message =
-                [b"the inventory has several directories ", &below()[..], b": give the whole path"].concat();
+                [b"the inventory has several directories ", &below()[..], b": use the whole path"].concat();
             (message, MISUSED)
         }
         _ => (failure.to_string().into_bytes(), FAILED),

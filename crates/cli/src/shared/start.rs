@@ -121,8 +121,8 @@ fn profile(name: &[u8], charset: Charset) -> Option<Profile> {
 
 fn describe_workers(workers: u32, here: &HostConditions) -> String {
     match workers > here.cpus {
-        true => format!("{workers} workers once calls wait"),
-        false => "one worker a CPU, also once calls wait".to_owned(),
+        true => format!("{workers} workers when calls wait"),
+        false => "one worker per CPU, also when calls wait".to_owned(),
     }
 }
 
@@ -214,8 +214,8 @@ mod tests {
         let notes: Vec<_> = start.notes(&[50, 40, 30, 20, 10]).collect();
         let expected = [
             "start: not from the profile of 2026-08-24 (ext4 on /dev/old): it was measured under another kernel",
-            "start: one worker a CPU, also once calls wait, from the profile of 2026-08-24 (ext4 on '/dev/b c')",
-            "start: 32 workers once calls wait, from the profile of 2026-08-24 (ext4 on /dev/a)",
+            "start: one worker per CPU, also when calls wait, from the profile of 2026-08-24 (ext4 on '/dev/b c')",
+            "start: 32 workers when calls wait, from the profile of 2026-08-24 (ext4 on /dev/a)",
         ];
         assert_eq!(notes, expected);
     }

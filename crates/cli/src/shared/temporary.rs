@@ -9,5 +9,5 @@ use tempfile::TempDir;
 /// A message without the name of the program.
 pub(crate) fn directory(prefix: &str) -> Result<TempDir, Vec<u8>> {
     let made = tempfile::Builder::new().prefix(prefix).tempdir();
-    made.map_err(|error| format!("cannot make a temporary directory: {error}").into_bytes())
+    made.map_err(|error| format!("cannot create a temporary directory: {error}").into_bytes())
 }

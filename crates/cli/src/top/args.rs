@@ -52,7 +52,7 @@ impl TopParser {
 
     fn finish(self, operands: Vec<OsString>, charset: Charset) -> Result<TopArgs, Vec<u8>> {
         let mut operands = operands.into_iter();
-        let inventory = operands.next().ok_or_else(|| b"missing operand: the inventory".to_vec())?;
+        let inventory = operands.next().ok_or_else(|| b"missing operand: INVENTORY".to_vec())?;
         no_more(operands, charset)?;
         let count = match self.lines {
             Some(lines) => usize::try_from(lines.get()).unwrap_or(usize::MAX),

@@ -25,8 +25,8 @@ pub(crate) const BY_WORDS: &[&str] = &{
     words
 };
 
-const SHOWN: &str = "What is shown, and how";
-const ABOUT: &str = "About the program";
+const SHOWN: &str = "Output";
+const ABOUT: &str = "General";
 
 /// All options.
 pub(crate) const FLAGS: &[Flag<TopOption>] = &[
@@ -34,21 +34,29 @@ pub(crate) const FLAGS: &[Flag<TopOption>] = &[
         TopOption::By,
         "by",
         SHOWN,
-        "what a line is about: `dir`, `file`, `user`, `group`, `ext`, `age`, `size`, `type` or `depth`",
+        "list the largest of: `dir` (default), `file`, `user`, `group`, `ext`, `age`, `size`, `type` or \
+         `depth`",
     )
     .required("WHAT", ValueKind::Words(BY_WORDS))
     .more(
-        "`dir`, the default: the largest directories, each with everything below it. `file`: the largest entries that are \
-         no directories. `user`, `group`, `ext` and `type`: totals by owner, owning group, what follows the last dot of \
-         the name, and type, the largest first, where allocated sizes are equal by apparent size. `age`, `size` and `depth`: totals by the time since the last modification, \
-         by apparent size and by the number of directories above, all of them in their order.",
+        "`dir` lists the largest directories, each with everything below it, and `file` the largest \
+             entries that are not directories. `user`, `group`, `ext` and `type` are totals by owner, \
+             owning group, file name extension and type, largest first; equal disk usages are ordered by \
+             apparent size. `age`, `size` and `depth` are totals by the time since the last modification, \
+             by apparent size and by the number of parent directories, in ascending order.",
     ),
-    both(TopOption::Lines, b'n', "lines", SHOWN, "at most N lines; otherwise 20, but all for `age`, `size` and `depth`")
-        .required("N", ValueKind::Text),
-    long(TopOption::Below, "below", SHOWN, "only the directory PATH and everything below it")
+    both(
+        TopOption::Lines,
+        b'n',
+        "lines",
+        SHOWN,
+        "print at most N lines (default: 20; all for `age`, `size` and `depth`)",
+    )
+    .required("N", ValueKind::Text),
+    long(TopOption::Below, "below", SHOWN, "count only the directory PATH and everything below it")
         .required("PATH", ValueKind::File)
-        .more("PATH is a path in the inventory, or relative to one of the scanned trees."),
-    long(TopOption::Json, "json", SHOWN, "JSON objects, one a line"),
+        .more("PATH is a path in the inventory, or relative to a scanned tree."),
+    long(TopOption::Json, "json", SHOWN, "print JSON, one object per line"),
     flag::help(ABOUT),
     flag::version(ABOUT),
 ];
@@ -56,14 +64,16 @@ pub(crate) const FLAGS: &[Flag<TopOption>] = &[
 /// The description of the command.
 pub(crate) const TOP: Command<TopOption> = Command {
     name: "fathom top",
-    brief: "show what takes the most space, from an inventory",
+    brief: "show what takes the most space in an inventory",
     usage: &["[OPTION]... INVENTORY"],
     about: &[
-        "Shows what takes the most space, as it was when `fathom scan` made INVENTORY. The scanned trees are not read. Of a \
-         directory of `fathom scan --keep`, the newest inventory answers.",
-        "Each line has the space allocated, the apparent size (directories have none), the number of entries, the share \
-         of the space, and what it is about; on a terminal, a header comes first. A file with several names counts once, under the first of them in the \
-         order of the scan; a directory has it if any of the names is below.",
+        "Shows what takes the most space in INVENTORY, as it was when `fathom scan` made it. If it is a \
+         directory of `fathom scan --keep`, the newest inventory in it is read. The scanned trees are not \
+         read.",
+        "Each line has the disk usage, the apparent size (0 for directories), the number of entries, the \
+         share of the disk usage, and the directory, file or group, below a header on a terminal. A file \
+         with several names counts once: in a total under the first name in the order of the scan, and in \
+         each directory that has any of its names.",
     ],
     sections: &[SHOWN, ABOUT],
     flags: FLAGS,
@@ -71,28 +81,26 @@ pub(crate) const TOP: Command<TopOption> = Command {
     notes: &[OBJECTS, TRUST, STATUS],
     examples: &[
         ("fathom top home.inv", "the largest directories"),
-        ("fathom top --by user --below projects home.inv", "who fills one of them"),
-        ("fathom top --by file -n 100 --json home.inv", "the largest files, for programs"),
+        ("fathom top --by user --below projects home.inv", "the disk usage of each user below one directory"),
+        ("fathom top --by file -n 100 --json home.inv", "the largest files, as JSON"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-du"],
 };
 
 const OBJECTS: Note = Note {
     title: "JSON",
-    text: &[
-        "An object for each line, with `bytes` (allocated), `apparent`, `entries` and `share`. Those of directories and files \
-         have a `path`, all others `by` and `key`, which is null for entries that have no such thing; owners have an `id`. \
-         What is not UTF-8 is in `path_bytes`, in hexadecimal. The last object has the `total` and whether the inventory \
-         is `complete`.",
-    ],
+    text: &["Each line becomes an object with `bytes` (disk usage), `apparent`, `entries` and `share`. \
+         Directories and files have a `path`. Totals have `by` and `key`, which is null for entries that \
+         lack the property, and owners have an `id`. Text that is not UTF-8 is in `path_bytes`, in \
+         hexadecimal. The last object has the `total` and whether the inventory is `complete`."],
     man_only: true,
 };
 
 const TRUST: Note = Note {
     title: "Damaged and incomplete inventories",
     text: &[
-        "Each file is compared with the hash in the manifest before it is used; if anything is not as it was written there \
-         is no report. An inventory that lacks something is reported on, with a warning.",
+        "Each file is verified against its hash in the manifest before it is used; if one differs, nothing \
+         is reported. An incomplete inventory is reported with a warning.",
     ],
     man_only: true,
 };
@@ -100,9 +108,9 @@ const TRUST: Note = Note {
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0: all is well, or the inventory is incomplete.",
-        "1: the inventory cannot be read or is damaged.",
-        "2: the command line was wrong, or the inventory has no such directory.",
+        "0: done; the inventory may be incomplete.",
+        "1: the inventory cannot be read, or is damaged.",
+        "2: the command line is wrong, or the inventory has no such directory.",
     ],
     man_only: true,
 };

@@ -90,7 +90,7 @@ fn an_incomplete_estimate_has_ranges() {
         "{last}: nothing is known of the rest"
     );
     let text = String::from_utf8(run(&mut scan(&tree, "--estimate 0s .")).stdout).unwrap();
-    let drawn = text.contains("; too little was read for a confidence\n");
+    let drawn = text.contains("; too little was read for ranges\n");
     let blind = text.contains("; there is more\n");
     assert!(drawn != blind && !text.contains("exact"), "{text}");
     let entries = text.lines().find(|line| line.starts_with("entries")).unwrap();
@@ -109,7 +109,7 @@ fn odd_names_and_operands() {
     assert_eq!(
         stderr,
         "fathom scan: cannot access 'missing': No such file or directory\n\
-         fathom scan: 1 entry that was met is missing in the estimate\n"
+         fathom scan: 1 entry found is missing in the estimate\n"
     );
     let objects = objects(&output);
     assert_eq!(objects[0]["path_bytes"], "2e2f610aff5c2722", "{objects:?}");
@@ -157,14 +157,14 @@ fn an_interrupt_prints_the_estimate_so_far() {
 fn wrong_command_lines_are_refused() {
     let tree = Tree::parse("f 1");
     for (words, message) in [
-        ("--estimate 1s", "missing operand: what to scan"),
+        ("--estimate 1s", "missing operand: PATH to scan"),
         (
             "--estimate soon f",
-            "invalid time 'soon' for '--estimate': a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
+            "invalid time 'soon' for '--estimate': expected a time like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
         ),
-        ("--estimate 1s -o i f", "--estimate makes no inventory: -o does not go with it"),
-        ("--estimate 1s --resume", "--estimate makes no inventory: --resume does not go with it"),
-        ("--json -o i f", "--json goes with --estimate"),
+        ("--estimate 1s -o i f", "--estimate cannot be combined with -o"),
+        ("--estimate 1s --resume", "--estimate cannot be combined with --resume"),
+        ("--json -o i f", "--json requires --estimate"),
     ] {
         let output = run(&mut scan(&tree, words));
         assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");

@@ -142,15 +142,15 @@ fn standard_input_is_read_and_damage_is_an_error() {
         }
     }
     let table: [(&[&str], i32, &str); 9] = [
-        (&["in"], 2, "missing the program (--from PROGRAM)"),
-        (&["--from", "ncdu", "in"], 2, "missing the name of the inventory"),
-        (&["--from", "ncdu", "-o", "x"], 2, "missing operand: the file to import"),
+        (&["in"], 2, "missing option: --from PROGRAM"),
+        (&["--from", "ncdu", "in"], 2, "missing option: -o INVENTORY"),
+        (&["--from", "ncdu", "-o", "x"], 2, "missing operand: FILE to import"),
         (&["--from", "tar", "-o", "x", "in"], 2, "  - 'ncdu'"),
-        (&["--from", "ncdu", "--bytes", "-o", "x", "in"], 2, "go with --from du"),
-        (&["--from", "gdu", "--total", "-o", "x", "in"], 2, "go with --from du"),
+        (&["--from", "ncdu", "--bytes", "-o", "x", "in"], 2, "require --from du"),
+        (&["--from", "gdu", "--total", "-o", "x", "in"], 2, "require --from du"),
         (&["--from", "du", "--block-size", "0", "-o", "x", "in"], 2, "invalid size"),
         (&["--from", "ncdu", "-o", "x", "s"], 1, "cannot read 's': Is a directory"),
-        (&["--from", "ncdu", "-o", "scanned", "in"], 1, "it exists, and nothing is replaced"),
+        (&["--from", "ncdu", "-o", "scanned", "in"], 1, "it exists already"),
     ];
     for (words, status, why) in table {
         let output = fathom(&tree, [&["import"], words].concat());

@@ -69,7 +69,7 @@ fn the_file_system_is_that_of_the_path() {
 fn a_missing_path_is_status_1() {
     let output = io(&["/no such"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-    assert_eq!(text(&output.stderr), "fathom io: cannot look at '/no such': No such file or directory\n");
+    assert_eq!(text(&output.stderr), "fathom io: cannot access '/no such': No such file or directory\n");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn no_directory_is_known_to_be_empty_where_the_scan_left_names_out() {
     stdout_of(&tree, &["scan", "-o", "i", "--exclude", "*.o", "s"]);
     let listed = fathom(&tree, ["list", "--from", "i", "--empty"]);
     assert_eq!((listed.status.code(), &listed.stdout[..]), (Some(0), &b"s/zero\n"[..]));
-    let warning = "fathom list: warning: the scan had --exclude, so no directory is known to be empty\n";
+    let warning = "fathom list: warning: no directory is listed as empty, because the scan had --exclude\n";
     assert_eq!(String::from_utf8_lossy(&listed.stderr), warning);
 }
 

@@ -160,7 +160,7 @@ fn a_leftover_of_a_killed_merge_is_reported() {
     let merged = sent(halted_merge(&tree, "merge-written"), Signal::KILL);
     assert!(!merged.status.success());
     let again = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
-    let why = "it is left from a run that did not end: remove it, and try again";
+    let why = "left by an interrupted run: remove it, and try again";
     assert_eq!(
         String::from_utf8(again.stderr).unwrap(),
         format!("fathom merge: cannot create 'm.part': {why}\n")
@@ -169,10 +169,10 @@ fn a_leftover_of_a_killed_merge_is_reported() {
     let child = halted_merge(&tree, "merge-written");
     tree.dir("m");
     let late = sent(child, Signal::CONT);
-    let why = "fathom merge: cannot rename 'm.part': 'm' exists by now\n";
+    let why = "fathom merge: cannot rename 'm.part': 'm' exists already\n";
     assert_eq!((String::from_utf8(late.stderr).unwrap().as_str(), late.status.code()), (why, Some(1)));
     assert!(!tree.path().join("m.part").exists());
     let taken = fathom(&tree, ["merge", "-o", "m", "one", "two"]);
-    let why = "fathom merge: cannot create 'm': it exists, and nothing is replaced\n";
+    let why = "fathom merge: cannot create 'm': it exists already\n";
     assert_eq!(String::from_utf8(taken.stderr).unwrap(), why);
 }

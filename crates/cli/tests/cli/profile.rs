@@ -106,7 +106,7 @@ fn every_walk_says_that_it_starts_from_the_profile() {
     place.put(entry.clone());
     let workers = entry.walk_in_flight.unwrap();
     for (name, words) in walks(&place.path("i")) {
-        let expected = format!("{name}: start: {workers} workers once calls wait, from {}", origin(&entry));
+        let expected = format!("{name}: start: {workers} workers when calls wait, from {}", origin(&entry));
         assert_eq!(place.profile_messages(&words), [expected], "{words}");
     }
 }
@@ -144,7 +144,7 @@ fn a_damaged_profile_is_ignored_with_one_warning() {
     for (text, cause) in [
         ("", "EOF while parsing a value at line 1 column 0"),
         ("\u{1b}[2J", "expected value at line 1 column 1"),
-        (r#"{"schema":9}"#, "its format is 9, and this program knows 1"),
+        (r#"{"schema":9}"#, "its format is 9, expected 1"),
         (
             "{\"schema\":\"\\u001b[2J\"}",
             "invalid type: string \"\\u{1b}[2J\", expected u32 at line 1 column 21",
@@ -176,7 +176,7 @@ fn the_environment_names_another_profile_or_none() {
     };
     assert!(with("").is_empty() && with("missing").is_empty() && with("damaged/below").is_empty());
     assert!(with("damaged")[0].contains("ignoring profile 'damaged'"));
-    assert!(with("home/.config/fathom/io-profile.json")[0].contains("workers once calls wait"));
+    assert!(with("home/.config/fathom/io-profile.json")[0].contains("workers when calls wait"));
     fs::rename(place.path("home/.config"), place.path("settings")).unwrap();
     assert!(place.profile_messages("du --verbose tree").is_empty());
     let mut moved = place.fathom("du --verbose tree");

@@ -249,7 +249,7 @@ fn operands_count_together_and_need_not_be_directories() {
         assert_eq!(sum(&objects(&tree, &["--by", by, "i"]).1["total"]), all, "{by}");
     }
     let output = fathom(&tree, ["top", "--below", "d", "i"]);
-    let message = b"fathom top: the inventory has several directories 'd': give the whole path\n";
+    let message = b"fathom top: the inventory has several directories 'd': use the whole path\n";
     assert_eq!((output.status.code(), &output.stderr[..]), (Some(2), &message[..]));
     assert_eq!(objects(&tree, &["--below", "q/d", "i"]).0.len(), 1);
 }

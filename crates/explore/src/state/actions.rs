@@ -12,12 +12,12 @@ use crate::remover::{Removal, RemovalKind};
 use crate::source::{Place, Row};
 
 const REMOTE: &[u8] = b"this tree is not on this machine";
-const READ_ONLY: &[u8] = b"not with --read-only";
+const READ_ONLY: &[u8] = b"disabled by --read-only";
 const NO_NAME: &[u8] = b"an entry has no valid name";
-const NO_ENTRY: &[u8] = b"there is no entry here";
-const NO_FILE: &[u8] = b"this is no regular file";
-pub(super) const GONE: &[u8] = b"this entry is gone: only the older inventory has it";
-const BEHIND: &[u8] = b"the rows that were asked for are still being read";
+const NO_ENTRY: &[u8] = b"no entry here";
+const NO_FILE: &[u8] = b"not a regular file";
+pub(super) const GONE: &[u8] = b"only the older inventory has this entry";
+const BEHIND: &[u8] = b"still reading the rows";
 
 impl State {
     /// Returns whether other rows are shown than those that were asked for, and says so. The user
@@ -171,7 +171,7 @@ impl State {
         match self.current_target() {
             Some(target) => {
                 self.effects.push(Effect::Copy(self.path(&target)));
-                self.say(b"the path is sent to the clipboard of the terminal");
+                self.say(b"copied the path to the terminal's clipboard");
             }
             None => self.say(NO_ENTRY),
         }

@@ -24,7 +24,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("f", "find: type the beginning of a name, or a path"),
     ("i", "information about the entry"),
     ("Space", "mark the entry"),
-    ("* + -", "invert the marks; mark all that is shown; none"),
+    ("* + -", "invert the marks; mark everything shown; clear all marks"),
     ("Tab", "the list of the marked entries"),
     ("d D", "delete; move to the trash: the marked entries, or this one"),
     ("W E", "write a script that removes the marked entries; rows as CSV"),
@@ -32,7 +32,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("o v b", "open the entry; show its text; a shell in this directory"),
     ("r p", "read the directory again; pause the walk"),
     ("? q Q", "this help; quit; quit and print this directory"),
-    ("~.!>-H@e", "walking, gap, unread, left out, gone, links, special, empty"),
+    ("~.!>-H@e", "walking, incomplete, unreadable, skipped, gone, links, special, empty"),
 ];
 
 impl State {

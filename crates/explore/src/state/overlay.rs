@@ -155,7 +155,7 @@ impl State {
                 let is_wrong = key == Key::Enter && matches!(run.confirmation(), Confirmation::Count(..));
                 let (goes_on, effect) = run.press(key);
                 if is_wrong && effect.is_none() {
-                    self.say(b"this is not the number; nothing was removed");
+                    self.say(b"the number does not match; nothing was removed");
                 }
                 self.effects.extend(effect);
                 self.overlay = goes_on.then_some(Overlay::Removal(run));

@@ -33,10 +33,8 @@ pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
             window(title, &removal(state, run), None, canvas, screen);
         }
         Some(Overlay::Quit) => {
-            let lines = [
-                format!("{} entries are marked, and nothing was done with them.", state.marks.len()),
-                "Quit? (y, n)".to_owned(),
-            ];
+            let lines =
+                [format!("{} entries are still marked.", state.marks.len()), "Quit? (y, n)".to_owned()];
             window("quit", &lines, None, canvas, screen);
         }
     }
@@ -136,7 +134,7 @@ fn marks(state: &State, cursor: Option<&Place>, canvas: &mut Canvas<'_>, screen:
     };
     let mut lines: Vec<String> = found.into_iter().map(line).collect();
     if lines.is_empty() {
-        lines.push("Nothing is marked: Space marks an entry.".to_owned());
+        lines.push("No marks. Space marks an entry and moves on.".to_owned());
     }
     let title = format!("{} marked", state.marks.len());
     window(&title, &lines, Some(selected), canvas, screen);

@@ -115,7 +115,7 @@ pub(super) fn position_at(state: &State, area: Rect, column: u16, line: u16) -> 
 pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> usize {
     let areas = areas(state, area);
     if areas.is_empty() {
-        let text = if state.listing.is_some() { "nothing has a size" } else { "reading" };
+        let text = if state.listing.is_some() { "nothing to draw: all sizes are 0" } else { "reading" };
         status::nothing(text, canvas, area);
     }
     if let (2.., Some(row)) = (area.y, state.current()) {

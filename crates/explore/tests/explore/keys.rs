@@ -106,7 +106,7 @@ fn nothing_is_marked_or_removed_before_the_rows_that_were_asked_for_are_shown() 
     let mut asked = it.state.handle(Event::Key(Key::Char('2')));
     for letter in [' ', '+', '*', 'd', 'D', 'W'] {
         assert!(it.state.handle(Event::Key(Key::Char(letter))).is_empty());
-        assert!(it.message().contains("still being read"), "{letter}: {}", it.message());
+        assert!(it.message().contains("still reading"), "{letter}: {}", it.message());
         assert!(it.marked().is_empty() && it.state.overlay().is_none(), "{letter}");
     }
     let Some(Effect::Query(query)) = asked.pop() else { panic!("the largest files are asked for") };
@@ -246,7 +246,7 @@ fn effects_have_paths_of_this_machine() {
 fn text_is_shown_of_files_and_capital_q_prints_the_directory() {
     let mut it = explorer();
     it.keys("v");
-    assert_eq!((it.message().as_str(), it.outside.len()), ("this is no regular file", 0));
+    assert_eq!((it.message().as_str(), it.outside.len()), ("not a regular file", 0));
     it.keys("G");
     assert_eq!(it.state.cursor().0 + 1, it.state.cursor().1);
     it.keys("fnotes\nv");
@@ -290,7 +290,7 @@ fn what_is_gone_is_shown_and_nothing_is_done_with_it() {
     it.keys("fgone\n");
     for key in [" ", "o", "v", "d", "D", "W", "l"] {
         it.keys(key);
-        assert_eq!(it.message(), "this entry is gone: only the older inventory has it", "{key}");
+        assert_eq!(it.message(), "only the older inventory has this entry", "{key}");
     }
     it.keys("l+");
     assert_eq!((it.current(), it.state.marks().len()), ("gone".to_owned(), 1));
@@ -338,7 +338,7 @@ fn nothing_is_changed_with_read_only() {
     let mut it = Driver::new(sample(), Settings { is_read_only: true, ..Settings::default() });
     for key in ["b", "o", "d", "D", "W", "E"] {
         it.keys(key);
-        assert_eq!(it.message(), "not with --read-only", "{key}");
+        assert_eq!(it.message(), "disabled by --read-only", "{key}");
     }
     assert!(it.outside.is_empty() && it.state.overlay().is_none());
 }

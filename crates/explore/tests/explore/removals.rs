@@ -45,7 +45,7 @@ fn more_than_a_hundred_files_are_removed_only_after_their_number_was_typed() {
     it.keys("y\n111\n");
     assert_eq!(it.remover.removed.len(), 0);
     assert!(matches!(confirmation(&it), Confirmation::Count(_, "111")));
-    assert_eq!(it.message(), "this is not the number; nothing was removed");
+    assert_eq!(it.message(), "the number does not match; nothing was removed");
     it.press(Key::Backspace);
     it.keys("0\n");
     assert_eq!(it.remover.removed[0].0, RemovalKind::Trash);

@@ -125,7 +125,7 @@ fn check(path: &Path) -> io::Result<()> {
     }
     match path.symlink_metadata() {
         Ok(found) if found.is_file() => Ok(()),
-        Ok(_) => Err(io::Error::other("it is there and is no regular file")),
+        Ok(_) => Err(io::Error::other("it exists and is not a regular file")),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }

@@ -15,7 +15,7 @@ use super::files::replace_private;
 use super::optional::OptionalColumns;
 use super::parquet_writer::FileStats;
 
-/// The format version that is written. Readers accept this and all earlier versions.
+/// The format version that is written, and the only one that readers accept.
 pub const VERSION: u32 = 3;
 /// The name of the manifest in the directory.
 pub const NAME: &str = "manifest.json";
@@ -228,7 +228,7 @@ impl Manifest {
             return Err(failed(format!("it has format {version}, this program reads {VERSION}").into()));
         }
         if !has_valid_checksum(&text) {
-            return Err(failed("it is not as it was written: its checksum is another".into()));
+            return Err(failed("its checksum differs from the recorded checksum".into()));
         }
         Ok(manifest)
     }

@@ -86,7 +86,7 @@ pub struct UnknownColumn(pub String);
 
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no column {:?} to ask for", self.0)
+        write!(f, "unknown column {:?}", self.0)
     }
 }
 

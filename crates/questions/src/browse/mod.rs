@@ -198,7 +198,7 @@ impl Browser {
             found = Some(dir);
             ControlFlow::Break(())
         })?;
-        found.ok_or_else(|| self.inventory.refused("its directories are not in their order"))
+        found.ok_or_else(|| self.inventory.refused("its directories are out of order"))
     }
 
     /// Returns the sum of a directory with the size of an inode for each of its names.
@@ -237,7 +237,7 @@ impl Browser {
     ) -> std::result::Result<bool, Error> {
         let subdirs = of.last.saturating_sub(of.first).cast_unsigned();
         let low = of.row.checked_sub(subdirs).filter(|_| of.row <= self.dir_rows());
-        let low = low.ok_or_else(|| self.inventory.refused("its directories are not in their order"))?;
+        let low = low.ok_or_else(|| self.inventory.refused("its directories are out of order"))?;
         // The rows before `end`, with numbers up to `last`, have not been looked at.
         let (mut end, mut last) = (of.row, of.last);
         while end > low {
@@ -349,7 +349,7 @@ impl Browser {
             if self.open.as_ref().is_none_or(|(file, _)| *file != place.file) {
                 self.open = Some((place.file, self.inventory.open_file(place.file, table)?));
             }
-            let (_, part) = self.open.as_ref().ok_or_else(|| damaged("there is no such file"))?;
+            let (_, part) = self.open.as_ref().ok_or_else(|| damaged("no such file"))?;
             with(&part.group(place.group)?)
         };
         read().map_err(|error| Error::new(Op::Read, &self.inventory.file_path(place.file), error))
@@ -402,7 +402,8 @@ impl BrowseColumns {
         let below = self.newest.get(row).map(|micros| micros.div_euclid(1_000_000));
         Ok(BrowsedDir {
             key,
-            root: usize::try_from(self.root.or_zero()[row]).map_err(|_| damaged("a root is none"))?,
+            root: usize::try_from(self.root.or_zero()[row])
+                .map_err(|_| damaged("a directory has an invalid root"))?,
             name: self.names[1].get(row).or(self.names[0].get(row)).unwrap_or_default().to_vec(),
             meta,
             state,
@@ -421,7 +422,7 @@ fn key((first, post): (i64, i64), at: (u64, i64), low: (u64, i64)) -> Result<Bro
     let below = post.checked_sub(first).and_then(|below| u64::try_from(below).ok());
     let is_within = below.is_some_and(|below| below <= row - low.0) && first > low.1 && post == last;
     if !is_within {
-        return Err(damaged("its directories are not in their order"));
+        return Err(damaged("its directories are out of order"));
     }
     Ok(BrowseKey { row, first, last })
 }

@@ -101,7 +101,7 @@ fn read_surplus(
         let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
         for (pre, post) in pre.or_zero().iter().zip(post.or_zero()) {
             let sum = surplus.of(*pre, *post);
-            let sum = sum.ok_or_else(|| damaged("its directories are not in their order"))?;
+            let sum = sum.ok_or_else(|| damaged("its directories are out of order"))?;
             if sum.entries > 0 {
                 found.insert(*pre, size(sum));
             }

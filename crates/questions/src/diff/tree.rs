@@ -83,10 +83,10 @@ impl DirTree {
             let id = number(ids.or_zero()[row])?;
             let parent = parents.get(row).map_or(Ok(NONE), number)?;
             if parent != NONE && !(1..id).contains(&parent) {
-                return Err(damaged("a directory comes before the one that it is in"));
+                return Err(damaged("a directory comes before its parent"));
             }
             let state = states.get(row).and_then(DirState::from_word);
-            let state = state.ok_or_else(|| damaged("a directory is in no state that there is"))?;
+            let state = state.ok_or_else(|| damaged("a directory has an invalid state"))?;
             self.dirs.push(TreeDir {
                 id,
                 parent,
@@ -127,7 +127,7 @@ impl DirTree {
     /// Returns the directory with the number `dir_id`.
     pub(super) fn at(&self, dir_id: i64) -> Result<u32> {
         let dir = u32::try_from(dir_id).ok().filter(|dir| (*dir as usize) < self.dirs.len());
-        dir.ok_or_else(|| damaged("an entry is in no directory"))
+        dir.ok_or_else(|| damaged("an entry has no directory"))
     }
 
     fn get(&self, dir: u32) -> &TreeDir {

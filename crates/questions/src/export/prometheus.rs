@@ -61,7 +61,7 @@ pub fn prometheus(inventory: &Inventory, options: &PrometheusOptions) -> Result<
     let by_owner = ReportOptions { by: ReportKind::User, count: usize::MAX, below: None, now: 0 };
     let owners = report(inventory, &by_owner)?;
     let mut text = ExpositionText { trees: trees(manifest), text: String::new() };
-    text.sums("fathom", "of everything, each file counted once", &[(Vec::new(), owners.total)]);
+    text.sums("fathom", "in all, each file counted once", &[(Vec::new(), owners.total)]);
     let mut sums = BoundedSums::new(options.series_max);
     for row in owners.rows {
         let name = match row.key {
@@ -263,7 +263,7 @@ impl ExpositionText {
         self.sample("fathom_errors", &[], errors);
         self.metric("fathom_complete_ratio", "Share of the directories that are complete.");
         self.sample("fathom_complete_ratio", &[], found.ratio().unwrap_or(1.0));
-        self.metric("fathom_complete", "Whether nothing is missing.");
+        self.metric("fathom_complete", "Whether the inventory is complete.");
         self.sample("fathom_complete", &[], u8::from(found.is_complete()));
         self.metric("fathom_scan_end_timestamp_seconds", "Time at which the scan ended.");
         self.sample("fathom_scan_end_timestamp_seconds", &[], manifest.end);

@@ -186,7 +186,7 @@ fn directories_of_a_part_that_do_not_fit_together_are_refused() {
         let inventory = made(top.path(), 1, &dirs, &[]);
         for format in FORMATS {
             let refused = exported(&inventory, format, Some("b")).expect_err("it is refused");
-            assert!(refused.contains("do not fit together"), "{dirs:?}: {refused}");
+            assert!(refused.contains("contradict one another"), "{dirs:?}: {refused}");
         }
     }
 }
@@ -194,10 +194,10 @@ fn directories_of_a_part_that_do_not_fit_together_are_refused() {
 #[test]
 fn entries_that_are_nowhere_or_come_too_late_are_refused() {
     for (entries, cause) in [
-        (&[(7, "x")][..], "an entry is in no directory"),
-        (&[(0, "x")], "an entry is in no directory"),
-        (&[(-1, "x")], "an entry is in no directory"),
-        (&[(i64::MIN, "x")], "an entry is in no directory"),
+        (&[(7, "x")][..], "an entry has no directory"),
+        (&[(0, "x")], "an entry has no directory"),
+        (&[(-1, "x")], "an entry has no directory"),
+        (&[(i64::MIN, "x")], "an entry has no directory"),
         (&[(3, "x"), (2, "x"), (3, "x")], "its entries are not in the order of their directories"),
         (&[(5, "x"), (2, "x")], "its entries are not in the order of their directories"),
         (&[(1, "..")], "an entry has an impossible name"),

@@ -68,7 +68,7 @@ impl ReplayTree {
         let mut rows = TreeBuilder { span, needs_column, needs_entries, spans, subtrees };
         inventory.each(Table::Dirs, |group| rows.add(inventory, group, &mut tree))?;
         let whole = rows.subtrees.tops(first, tree.dirs.len(), span == Span::ALL);
-        tree.tops = whole.ok_or_else(|| inventory.refused("its directories do not fit together"))?;
+        tree.tops = whole.ok_or_else(|| inventory.refused("its directories contradict one another"))?;
         tree.sort_by_number(&rows.spans);
         Ok(tree)
     }
@@ -172,7 +172,7 @@ impl TreeBuilder<'_> {
             let (id, span) = (ids.or_zero()[row], (pre.or_zero()[row], post.or_zero()[row]));
             let parent = parents.get(row).filter(|parent| self.span.contains(*parent));
             if id != span.0 || !self.subtrees.close(span.0, span.1, parent) {
-                return Err(damaged("its directories do not fit together"));
+                return Err(damaged("its directories contradict one another"));
             }
             let long;
             let name = match (parent, paths.get(row)) {

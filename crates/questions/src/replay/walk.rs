@@ -180,7 +180,7 @@ impl<'a, V: ReplayVisitor> ReplayWalk<'a, V> {
     /// Moves to the directory `dir_id`, or out of all directories for operands.
     fn seek_dir(&mut self, dir_id: i64) -> Result<()> {
         if !(self.has_operands && dir_id == 0) {
-            let index = self.tree.index_of(dir_id).ok_or_else(|| damaged("an entry is in no directory"))?;
+            let index = self.tree.index_of(dir_id).ok_or_else(|| damaged("an entry has no directory"))?;
             self.enter_up_to(index + 1)?;
             let at = self.path.open.binary_search_by_key(&index, |open| open.index);
             let at = at.map_err(|_| damaged("its entries are not in the order of their directories"))?;

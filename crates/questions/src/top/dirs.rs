@@ -98,7 +98,7 @@ impl DirSums {
         for row in (0..group.rows()).filter(|row| span.contains(pre.or_zero()[*row])) {
             let all = sums.get(row).minus(&self.skipped_below(pre.or_zero()[row]));
             let surplus = self.surplus.of(pre.or_zero()[row], post.or_zero()[row]).ok_or_else(|| {
-                parquet::errors::ParquetError::General("its directories are not in their order".to_owned())
+                parquet::errors::ParquetError::General("its directories are out of order".to_owned())
             })?;
             if is_entered(&states, row) {
                 rows.push(DirSum { row, sum: all.minus(&surplus), all });

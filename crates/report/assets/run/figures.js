@@ -15,9 +15,9 @@ function ratioFigure(cell) {
   return figure(
     {
       title: "Ratios",
-      caption: "Time in relation to the baseline; left of 1 is faster. The stroke is the 95\u00a0% confidence interval.",
+      caption: "Time relative to the baseline; left of 1 is faster. The line is the 95\u00a0% confidence interval.",
       keys: [
-        ...(isRanked ? [...key(CIRCLE, "best", "not shown to be slower than the fastest"), ...key(CIRCLE, "other", "slower, or with too few samples")] : []),
+        ...(isRanked ? [...key(CIRCLE, "best", "may be as fast as the fastest"), ...key(CIRCLE, "other", "slower, or with too few samples")] : []),
         ...key(DIAMOND, "base", "baseline"),
         ...(cell.noise ? [bandKey()] : []),
       ],
@@ -32,7 +32,7 @@ function ratioFigure(cell) {
 
 function bandKey() {
   const band = drawn("rect", { class: "band", width: 14, height: 14 });
-  return element("span", { className: "key" }, drawn("svg", { "aria-hidden": "true", width: 14, height: 14 }, band), "less than the noise floor");
+  return element("span", { className: "key" }, drawn("svg", { "aria-hidden": "true", width: 14, height: 14 }, band), "below the noise floor");
 }
 
 function noiseBand(axis, floor) {
@@ -66,7 +66,7 @@ function latencyFigure(cell) {
     const numbers = PERCENTILES.flatMap(([field], at) => [at ? " · " : "", number(`${section.at}/${field}`)]);
     return [section.name(), [...stroke(axis, "span", Math.min(...known), Math.max(...known)), ...marks], numbers];
   });
-  const caption = "How long one operation takes: medians, over the samples, of three percentiles.";
+  const caption = "Time of one operation: medians of three percentiles over the samples.";
   const keys = PERCENTILES.flatMap(([, name, shape]) => key(shape, name, name));
   return figure({ title: "Latency of an operation", caption, keys, label: "latency", format: MICROS }, axis, rows);
 }
@@ -88,7 +88,7 @@ function histogramFigure(cell) {
     });
     return [section.name(), bars, [`${counts.reduce((sum, count) => sum + count, 0)} timed`]];
   });
-  const caption = "How many of the timed operations took how long, over all samples, between powers of two.";
+  const caption = "Number of operations by their time, in powers of two, over all samples.";
   return figure({ title: "Latencies", caption, label: "latency", format: MICROS }, axis, rows);
 }
 
@@ -112,7 +112,7 @@ function sampleFigure(cell) {
     const discarded = section.arm.discarded > 0 ? [", ", number(`${section.at}/discarded`), " discarded"] : [];
     return [section.name(), section.samples.flatMap(markOf), [...counted, ...discarded]];
   });
-  const caption = "One mark a sample; the first block is on top, so a slant is a drift.";
+  const caption = "One mark per sample; the first block is on top, so a slant is a drift.";
   const keys = [...key(CIRCLE, "sample", "counted"), ...key(CROSS, "discarded", "discarded")];
   return figure({ title: "Single samples", caption, keys, label: "time", format: SECONDS }, axis, rows);
 }
@@ -140,7 +140,7 @@ function warmColdFigure(warm, cold) {
     const times = `${SECONDS(atWarm)} → ${SECONDS(atCold)}, ${PLAIN(atCold / atWarm)}${SPACE}×`;
     return [section.name(), [...stroke(axis, "span", atWarm, atCold), ...marks], [times]];
   });
-  const caption = "Median time of the same work with the file in the page cache, and without.";
+  const caption = "Median time of the same work, with and without the file in the page cache.";
   const keys = [...key(CIRCLE, "warm", "warm"), ...key(SQUARE, "cold", "cold")];
   return figure({ title: warm.nameWithoutCache, caption, keys, label: "time", format: SECONDS }, axis, rows);
 }

@@ -26,7 +26,7 @@ function leadSection(lead) {
 }
 
 function summarySection(cells) {
-  if (cells.length === 0) return section("In short", element("p", { text: "This run has no arms: nothing was measured." }));
+  if (cells.length === 0) return section("In short", element("p", { text: "Nothing was measured: the run has no arms." }));
   const items = cells.map((cell, at) => element("li", {}, element("a", { href: `#cell-${at}`, text: cell.name }), ` ${sentence(cell)}`));
   const note = `Ratios are of times: below 1 is faster. Brackets hold 95${SPACE}% confidence intervals.`;
   return section("In short", list("ul", "verdicts", items), element("p", { className: "note", text: note }));
@@ -96,7 +96,7 @@ document.title = `${KIND}: ${titleOf(CELLS)}`;
 document.getElementById("kind").textContent = `${KIND} compared`;
 document.getElementById("title").textContent = titleOf(CELLS);
 document.getElementById("facts").append(...facts(CELLS));
-const folded = [...CELLS.map(({ name, rows }) => [name, rows]), ["Samples of no cell", UNASSIGNED]].filter(([, rows]) => rows.length > 0);
+const folded = [...CELLS.map(({ name, rows }) => [name, rows]), ["Samples without a cell", UNASSIGNED]].filter(([, rows]) => rows.length > 0);
 const sections = [
   leadSection(JSON.parse(document.getElementById("lead").textContent)),
   summarySection(CELLS),

@@ -14,14 +14,14 @@ const COLUMNS = [
   ["throughput", "bytes_per_s"],
   ["operations", "ops_per_s"],
   ["CPU s a GB", "cpu_s_per_gb"],
-  ["CPU s a million operations", "cpu_s_per_million_ops"],
+  ["CPU s per million operations", "cpu_s_per_million_ops"],
   ["p50", "p50_us"],
   ["p95", "p95_us"],
   ["p99", "p99_us"],
-  ["switches an operation", "switches_per_op"],
+  ["switches per operation", "switches_per_op"],
   ["peak memory", "memory_bytes"],
   ["punted", "punted"],
-  ["device reads an operation", "device_reads_per_op"],
+  ["device reads per operation", "device_reads_per_op"],
 ];
 
 // A table that scrolls, also with the keyboard. A head is [text, whether its column has texts].
@@ -85,7 +85,7 @@ function discardTable() {
     return element("tr", {}, ...texts.map(textCell));
   });
   const heads = ["workload", "arm", "threads × depth", "block", "reason"].map((head) => [head, true]);
-  return table("They are drawn as crosses and not counted anywhere", heads, rows);
+  return table("They are drawn as crosses and not counted", heads, rows);
 }
 
 function unavailableTable() {

@@ -160,7 +160,7 @@ fn check_contents(directory: &Path) -> Result<(), Error> {
             .is_some_and(|name| name == MANIFEST || SCAN_FILES.contains(&name) || is_table_file(name));
         if !is_known || !entry.file_type().map_err(failed)?.is_file() {
             let why = format!(
-                "it holds '{}', which is no file of an inventory",
+                "it contains '{}', which is not a file of an inventory",
                 name.to_string_lossy().escape_debug()
             );
             return Err(Error::new(Op::Remove, directory, why));

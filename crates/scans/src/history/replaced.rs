@@ -85,7 +85,7 @@ impl std::fmt::Display for Replacement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Filesystem { root, types: [then, now] } if then == now => {
-                write!(f, "'{}' is on another filesystem ({now}) than then", root.escape_debug())
+                write!(f, "'{}' is on another file system ({now}) than before", root.escape_debug())
             }
             Self::Filesystem { root, types: [then, now] } => {
                 write!(f, "'{}' is on {now} and was on {then}", root.escape_debug())

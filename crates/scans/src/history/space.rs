@@ -28,11 +28,11 @@ pub struct FilesystemSpace {
 /// If an inventory is damaged.
 pub fn free_space(inventories: &Sides<&Inventory>) -> Result<Result<FilesystemSpace, &'static str>, Error> {
     if inventories.new.manifest().host != host() {
-        return Ok(Err("the inventory is of another machine"));
+        return Ok(Err("the inventory was made on another machine"));
     }
     let (before, ScannedDirs { roots, devices }) = (dirs(inventories.old)?, dirs(inventories.new)?);
     if devices.len() > 1 || before.devices.len() > 1 {
-        return Ok(Err("the trees are on several filesystems"));
+        return Ok(Err("the trees are on several file systems"));
     }
     let is_there = |root: &ScannedRoot| {
         let found = Path::new(OsStr::from_bytes(&root.path)).symlink_metadata();
@@ -41,18 +41,18 @@ pub fn free_space(inventories: &Sides<&Inventory>) -> Result<Result<FilesystemSp
     match roots.first() {
         Some(root) if roots.iter().all(is_there) => {
             let space = rustix::fs::statvfs(Path::new(OsStr::from_bytes(&root.path)));
-            Ok(space.map_err(|_| "the filesystem does not say").and_then(|space| {
+            Ok(space.map_err(|_| "the file system does not report it").and_then(|space| {
                 let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
                 let (total, available) = (bytes(space.f_blocks), bytes(space.f_bavail));
                 // Network filesystems and pseudo filesystems may have no size.
                 if total > 0 {
                     Ok(FilesystemSpace { total, available })
                 } else {
-                    Err("the filesystem does not say")
+                    Err("the file system does not report it")
                 }
             }))
         }
-        _ => Ok(Err("the scanned directory is not there, or is another one")),
+        _ => Ok(Err("the scanned directory is gone or was replaced")),
     }
 }
 

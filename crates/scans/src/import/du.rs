@@ -22,7 +22,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// The path in the last line of `du -c`, if messages are in English.
 const GRAND_TOTAL: &[u8] = b"total";
 const MAYBE_TOTAL: &[u8] =
-    b"warning: the last line, 'total', is taken for an entry: --total leaves it out, if it is that of du -c";
+    b"warning: reading the last line, 'total', as an entry: use --total if it comes from du -c";
 /// The type bits of modes (inode(7)). No permission is known.
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
@@ -146,13 +146,13 @@ impl LinesBackwards {
         let line = &self.buffer[start..];
         let tab = line.iter().position(|byte| *byte == b'\t');
         let (size, path) = tab.map(|tab| (&line[..tab], &line[tab + 1..])).ok_or_else(|| {
-            self.malformed("a line has no size and path: du -0 for names that have line breaks")
+            self.malformed("a line has no size and path: use du -0 for names with line breaks")
         })?;
         let is_number = !size.is_empty() && size.iter().all(u8::is_ascii_digit);
         let size = std::str::from_utf8(size).ok().filter(|_| is_number).and_then(|size| size.parse().ok());
-        let size = size.ok_or_else(|| self.malformed("a size is not a whole number: du without -h"))?;
+        let size = size.ok_or_else(|| self.malformed("a size is not a whole number: use du without -h"))?;
         if has_time(path) {
-            return Err(self.malformed("a line has a time: du without --time"));
+            return Err(self.malformed("a line has a time: use du without --time"));
         }
         Ok(DuLine { size, path: path.to_vec() })
     }

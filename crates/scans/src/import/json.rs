@@ -69,7 +69,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn some_byte(&mut self) -> Result<u8, ImportError> {
-        self.next_byte()?.ok_or_else(|| self.malformed("the input ends too early"))
+        self.next_byte()?.ok_or_else(|| self.malformed("the input is truncated"))
     }
 
     /// Reads the next token.
@@ -93,7 +93,7 @@ impl<'a> JsonReader<'a> {
             b't' => self.word(b"rue", JsonToken::True)?,
             b'f' => self.word(b"alse", JsonToken::False)?,
             b'n' => self.word(b"ull", JsonToken::Null)?,
-            _ => return Err(self.malformed("it is no JSON")),
+            _ => return Err(self.malformed("not JSON")),
         })
     }
 
@@ -105,7 +105,7 @@ impl<'a> JsonReader<'a> {
     fn word(&mut self, rest: &[u8], token: JsonToken) -> Result<JsonToken, ImportError> {
         for expected in rest {
             if self.next_byte()? != Some(*expected) {
-                return Err(self.malformed("it is no JSON"));
+                return Err(self.malformed("not JSON"));
             }
         }
         Ok(token)
@@ -205,11 +205,11 @@ impl<'a> JsonReader<'a> {
                 JsonToken::BeginArray => open.push(JsonToken::EndArray),
                 JsonToken::BeginObject => open.push(JsonToken::EndObject),
                 JsonToken::EndArray | JsonToken::EndObject if open.pop() != Some(token) => {
-                    return Err(self.malformed("it is no JSON"));
+                    return Err(self.malformed("not JSON"));
                 }
-                JsonToken::End => return Err(self.malformed("the input ends too early")),
+                JsonToken::End => return Err(self.malformed("the input is truncated")),
                 JsonToken::Comma | JsonToken::Colon if open.is_empty() => {
-                    return Err(self.malformed("it is no JSON"));
+                    return Err(self.malformed("not JSON"));
                 }
                 _ => {}
             }

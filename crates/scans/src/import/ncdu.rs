@@ -45,16 +45,16 @@ pub(super) fn read(
 
 /// Reads the versions and the object about the program.
 fn header(json: &mut JsonReader<'_>) -> Result<ImportOrigin, ImportError> {
-    json.expect(JsonToken::BeginArray, "it is no export of ncdu")?;
+    json.expect(JsonToken::BeginArray, "not an ncdu export")?;
     if json.token()? != JsonToken::Number(Some(1)) {
-        return Err(json.malformed("it is no export of ncdu of version 1"));
+        return Err(json.malformed("not an ncdu export of format version 1"));
     }
-    json.expect(JsonToken::Comma, "it is no export of ncdu")?;
+    json.expect(JsonToken::Comma, "not an ncdu export")?;
     if !matches!(json.token()?, JsonToken::Number(Some(_))) {
-        return Err(json.malformed("it is no export of ncdu"));
+        return Err(json.malformed("not an ncdu export"));
     }
-    json.expect(JsonToken::Comma, "it is no export of ncdu")?;
-    json.expect(JsonToken::BeginObject, "it is no export of ncdu")?;
+    json.expect(JsonToken::Comma, "not an ncdu export")?;
+    json.expect(JsonToken::BeginObject, "not an ncdu export")?;
     let (mut program, mut version, mut scanned) = (String::new(), String::new(), None);
     json.object(|json, name, value| {
         match (name, value) {
@@ -82,10 +82,10 @@ fn end(json: &mut JsonReader<'_>) -> Result<(), ImportError> {
                 let value = json.token()?;
                 json.skip(value)?;
             }
-            _ => return Err(json.malformed("the export does not end")),
+            _ => return Err(json.malformed("the export is truncated")),
         }
     }
-    json.expect(JsonToken::End, "the export goes on after its end")
+    json.expect(JsonToken::End, "unexpected data after the export")
 }
 
 /// A directory that is being read.
@@ -254,7 +254,7 @@ impl EntryInfo {
         };
         match (name, value) {
             (b"name", JsonToken::String) => self.name = json.text().to_vec(),
-            (b"name", _) => return Err(json.malformed("a name is no text")),
+            (b"name", _) => return Err(json.malformed("a name is not a string")),
             (b"asize", _) => {
                 self.asize =
                     i64::try_from(number()?).map_err(|_| json.malformed("a number is out of range"))?

@@ -163,9 +163,9 @@ fn damaged_exports_are_refused_and_leave_nothing() {
         assert!(imported(ImportFormat::Ncdu, &whole.as_bytes()[..end]).is_err(), "{end}");
     }
     let table = [
-        ("", "it is no export of ncdu (at byte 0)"),
-        ("x", "it is no JSON (at byte 1)"),
-        ("[2,0,{},[{\"name\":\"a\"}]]", "it is no export of ncdu of version 1 (at byte 2)"),
+        ("", "not an ncdu export (at byte 0)"),
+        ("x", "not JSON (at byte 1)"),
+        ("[2,0,{},[{\"name\":\"a\"}]]", "not an ncdu export of format version 1 (at byte 2)"),
         ("[1,0,{},{\"name\":\"a\"}]", "the export has no tree (at byte 9)"),
         ("[1,0,{},[{\"asize\":1}]]", "an entry has no name (at byte 20)"),
         (
@@ -177,7 +177,7 @@ fn damaged_exports_are_refused_and_leave_nothing() {
         ("[1,0,{},[{\"name\":\"a\"},{\"name\":\"b/c\"}]]", "an entry has an impossible name (at byte 36)"),
         ("[1,0,{},[{\"name\":\"a\\u0000\"}]]", "an entry has an impossible name (at byte 27)"),
         ("[1,0,{},[{\"name\":\"\\ud800x\"}]]", "a text has half a character (at byte 25)"),
-        ("[1,0,{},[{\"name\":\"a\"}]]]", "the export goes on after its end (at byte 24)"),
+        ("[1,0,{},[{\"name\":\"a\"}]]]", "unexpected data after the export (at byte 24)"),
     ];
     for (text, message) in table {
         assert_eq!(refused(ImportFormat::Ncdu, text), message, "{text}");
@@ -417,7 +417,7 @@ fn times_of_du_are_no_part_of_names() {
     for time in ["2026-01-31", "2026-01-31 12:00", "2026-01-31 12:00:00.123456789 +0100"] {
         let text = format!("4\t{time}\tt/a\n8\t{time}\tt\n");
         let refused = imported(ImportFormat::Du(DuOutput::default()), text.as_bytes()).unwrap_err();
-        assert!(refused.to_string().contains("a line has a time: du without --time"), "{refused}");
+        assert!(refused.to_string().contains("a line has a time: use du without --time"), "{refused}");
     }
     imported(ImportFormat::Du(DuOutput::default()), b"4\tt/2026-01-31\tx\n8\tt\n").unwrap();
 }
@@ -547,7 +547,7 @@ fn the_total_of_du_is_an_entry_unless_it_is_said_to_be_one() {
         let mut warn = |warning: &[u8]| warnings.push(String::from_utf8(warning.to_vec()).unwrap());
         let manifest = import(format, &mut input, &source, &out, &stop, &mut warn).unwrap();
         fs::remove_dir_all(&out).unwrap();
-        (manifest.entries, warnings.iter().any(|warning| warning.contains("--total leaves it out")))
+        (manifest.entries, warnings.iter().any(|warning| warning.contains("use --total")))
     };
     let plain = DuOutput::default();
     let total = DuOutput { has_total: true, ..plain };

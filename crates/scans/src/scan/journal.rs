@@ -136,7 +136,8 @@ impl Journal {
     pub(super) fn read(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let failed = |error: io::Error| Error::new(Op::Read, &path, error);
-        let damaged = || Error::new(Op::Read, &path, "it is damaged, or of another version of fathom");
+        let damaged =
+            || Error::new(Op::Read, &path, "it is damaged, or was made by another version of fathom");
         if path.metadata().map_err(failed)?.len() > BYTES_MAX {
             return Err(damaged());
         }
@@ -150,7 +151,7 @@ impl Journal {
     /// Checks that `scan` does not contradict the options of the scan that is resumed.
     pub(super) fn check_options(&self, scan: &super::Scan, directory: &Path) -> Result<(), Error> {
         let refused =
-            |what: &str| Err(Error::new(Op::Resume, directory, format!("it was begun with {what}")));
+            |what: &str| Err(Error::new(Op::Resume, directory, format!("it was started with {what}")));
         let is_same = |(given, recorded): (&CString, &Vec<u8>)| given.to_bytes() == &recorded[..];
         let is_other =
             scan.roots.len() != self.roots.len() || !scan.roots.iter().zip(&self.roots).all(is_same);

@@ -45,7 +45,7 @@ impl Lock {
                 Err(Errno::WOULDBLOCK) => break,
                 Err(Errno::INTR) => continue,
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
-                    let what = "its filesystem has no locks: see to it that no other run writes to it";
+                    let what = "its file system has no locks: make sure that no other run writes to it";
                     warn(format!("warning: '{}': {what}", directory.display()).as_bytes());
                     return Ok(Self { _file: file });
                 }

@@ -265,11 +265,7 @@ fn new_journal(scan: &Scan) -> Result<(Journal, EarlierInventory), Error> {
 
 fn new_journal_at(scan: &Scan, path: &Path) -> Result<(Journal, EarlierInventory), Error> {
     if scan.roots.is_empty() {
-        return Err(Error::new(
-            Op::Resume,
-            path,
-            "there is nothing to go on with, and no operand to begin with",
-        ));
+        return Err(Error::new(Op::Resume, path, "nothing to continue: give a PATH to start a scan"));
     }
     new_journal(scan)
 }
@@ -313,14 +309,14 @@ fn read_earlier(journal: &Journal) -> Result<EarlierInventory, Error> {
         return Err(Error::new(
             Op::Read,
             path,
-            format!("--also asks for '{}', and it has not all of that", journal.optional_columns),
+            format!("it lacks columns of --also={}", journal.optional_columns),
         ));
     }
     if EXCLUSION_OPTIONS.iter().any(|option| then.get(*option) != journal.options.get(*option)) {
         return Err(Error::new(
             Op::Read,
             path,
-            "it was made with other exclusions, which --since cannot tell from changes",
+            "it was made with other exclusions, which --since would report as changes",
         ));
     }
     let (dirs, by_dir) = EarlierDirs::read(path)?;

@@ -67,7 +67,7 @@ impl PartDir {
         let lock = Lock::take(&directory, &mut |message| observer.warning(message))?;
         point("part-locked");
         if !is_unused(&directory).map_err(failed)? {
-            let why = "it holds a scan that has not ended: go on with that (--resume), or remove it";
+            let why = "it contains an unfinished scan: continue it (--resume), or remove it";
             return Err(Error::new(Op::Create, &directory, why));
         }
         fs::set_permissions(&directory, Permissions::from_mode(PRIVATE)).map_err(failed)?;
@@ -88,13 +88,13 @@ impl PartDir {
         let stopped = Manifest::read(out)?.completeness.stopped.is_some();
         let refused = |why: &str| Err(Error::new(Op::Resume, out, why));
         if !Journal::is_in(out) {
-            return refused(if stopped { "its journal is gone" } else { "the scan came to its end" });
+            return refused(if stopped { "its journal is gone" } else { "the scan is finished" });
         }
         let lock = Lock::take(out, &mut |message| observer.warning(message))?;
         if !stopped {
             // The earlier run was ended after the inventory was renamed.
             remove_scan_files(out, lock)?;
-            return refused("the scan came to its end");
+            return refused("the scan is finished");
         }
         rename_new(out, &directory).map_err(|error| Error::new(Op::Rename, out, error))?;
         point("part-reopened");
@@ -122,7 +122,7 @@ impl PartDir {
         if is_unused(&self.directory).map_err(failed)? {
             return Ok(PartState::Nothing);
         }
-        let why = "it has no journal, so its contents are unknown: remove it, and begin again";
+        let why = "it has no journal: remove it, and start again";
         Err(Error::new(Op::Resume, &self.directory, why))
     }
 
@@ -148,7 +148,7 @@ impl PartDir {
             let widened = self.set_mode(manifest, mode);
             widened.map_err(|error| Error::new(Op::Rename, &self.directory, error))?;
         }
-        publish(&self.directory, &self.out, ": remove that, and go on (--resume)")?;
+        publish(&self.directory, &self.out, ": remove it, and continue (--resume)")?;
         let Self { out, lock, .. } = self;
         if manifest.completeness.stopped.is_none() {
             remove_scan_files(&out, lock)
@@ -194,7 +194,7 @@ pub(crate) fn publish(directory: &Path, out: &Path, advice: &str) -> Result<(), 
     point("part-synced");
     rename_new(directory, out).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            let why = format!("'{}' exists by now{advice}", out.display());
+            let why = format!("'{}' exists already{advice}", out.display());
             Error::new(Op::Rename, directory, why)
         }
         _ => failed(error),

@@ -79,7 +79,7 @@ impl JobFile {
         let text = fs::read(&path).map_err(failed)?;
         let job: Self = serde_json::from_slice(&text).map_err(|error| Error::new(Op::Read, &path, error))?;
         if job.format != FORMAT {
-            return Err(Error::new(Op::Read, &path, "it is of another version of fathom"));
+            return Err(Error::new(Op::Read, &path, "it was made by another version of fathom"));
         }
         Ok(job)
     }
@@ -122,7 +122,8 @@ impl JobFile {
             let Some(below) = known.difference(operand, self.one_file_system, has_begun) else { continue };
             let operand = Path::new(OsStr::from_bytes(operand.as_bytes()));
             let path = if below.as_os_str().is_empty() { operand.to_owned() } else { operand.join(below) };
-            let why = format!("it is not what {} has there: another mount", self.host);
+            let why =
+                format!("it differs from what {} has there: is another file system mounted?", self.host);
             return Err(Error::new(Op::Walk, &path, why));
         }
         Ok(())
@@ -149,7 +150,7 @@ impl Job {
     /// If there are no operands; if `out` exists, or a `.part` of it; or if it cannot be created.
     pub fn begin(options: &JobOptions, out: &Path) -> Result<Self, Error> {
         if options.roots.is_empty() {
-            return Err(Error::new(Op::Create, out, "no operand says what is to be scanned"));
+            return Err(Error::new(Op::Create, out, "missing operand: PATH to scan"));
         }
         if out.symlink_metadata().is_ok() {
             return Err(Error::new(Op::Create, out, std::io::Error::from(fathom_walk::Errno::EXIST)));
@@ -158,7 +159,7 @@ impl Job {
         let part = part_path(out);
         create_part_dir(&part).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                let why = "it holds a scan that has not ended: go on with that (--resume), or remove it";
+                let why = "it contains an unfinished scan: continue it (--resume), or remove it";
                 Error::new(Op::Create, &part, why)
             }
             _ => Error::new(Op::Create, &part, error),
@@ -177,10 +178,10 @@ impl Job {
         if part.symlink_metadata().is_err() {
             let refused = |why: &str| Err(Error::new(Op::Resume, out, why));
             if Manifest::read(out).is_ok_and(|manifest| manifest.completeness.stopped.is_none()) {
-                return refused("the scan came to its end");
+                return refused("the scan is finished");
             }
             if options.roots.is_empty() {
-                return refused("there is nothing to go on with, and no operand to begin with");
+                return refused("nothing to continue: give a PATH to start a scan");
             }
             return Self::begin(options, out);
         }
@@ -191,7 +192,7 @@ impl Job {
                     name.is_ok_and(|name| name.file_name() == "lock" || name.file_name() == "job.new")
                 })
             });
-            let why = "it holds no scan by several machines: remove it, and begin again";
+            let why = "it is not a scan by several machines: remove it, and start again";
             return if is_empty && !options.roots.is_empty() {
                 Self::start(JobFile::new(options)?, out, part)
             } else {
@@ -205,7 +206,7 @@ impl Job {
             && (given.roots.is_empty() || given.one_file_system == file.one_file_system)
             && (given.since.is_none() || given.since == file.since);
         if !is_same {
-            return Err(Error::new(Op::Resume, &part, "it was begun with other operands or options"));
+            return Err(Error::new(Op::Resume, &part, "it was started with other operands or options"));
         }
         create_directories(&part)?;
         Ok(Self { part, out: out.to_owned(), file, _lock: lock })

@@ -236,9 +236,9 @@ pub(super) fn roots_of(part: &Path, unit: &UnitRange, operands: &[CString]) -> R
     let refused = |why: &str| Error::new(Op::Read, part, format!("unit {}: {why}", unit.id));
     while !range.parent.is_empty() {
         let record = UnitRecord::read(part, &range.parent)?;
-        let record = record.ok_or_else(|| refused("the unit that has left it has no record"))?;
+        let record = record.ok_or_else(|| refused("the unit it belongs to has no record"))?;
         match record.end {
-            UnitEnd::Failed => return Err(refused("the unit that has left it has failed")),
+            UnitEnd::Failed => return Err(refused("the unit it belongs to has failed")),
             UnitEnd::Split => {
                 let above = record.unit;
                 range = UnitRange { start: above.start + range.start, end: above.start + range.end, ..above };
@@ -252,12 +252,12 @@ pub(super) fn roots_of(part: &Path, unit: &UnitRange, operands: &[CString]) -> R
                 });
                 let roots = roots.collect::<Result<Vec<_>, Error>>()?;
                 let is_whole = roots.len() == range.end.saturating_sub(range.start) && !roots.is_empty();
-                return if is_whole { Ok(roots) } else { Err(refused("there are no such references")) };
+                return if is_whole { Ok(roots) } else { Err(refused("unknown references")) };
             }
         }
     }
     let operands = operands.get(range.start..range.end).filter(|operands| !operands.is_empty());
-    let operands = operands.ok_or_else(|| refused("there are no such operands"))?;
+    let operands = operands.ok_or_else(|| refused("unknown operands"))?;
     let root = |path: &CString| UnitRoot { path: path.clone(), slice: None, is_operand: true };
     Ok(operands.iter().map(root).collect())
 }

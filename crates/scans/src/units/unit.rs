@@ -112,7 +112,7 @@ impl UnitWorker {
         };
         self.earlier = earlier;
         if !outcome.summary.complete {
-            return Err(Error::new(Op::Walk, &out, "it was interrupted"));
+            return Err(Error::new(Op::Walk, &out, "interrupted"));
         }
         // A mount that went away meanwhile left empty directories, and no error.
         self.job.check_mounts(true)?;

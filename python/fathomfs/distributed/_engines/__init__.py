@@ -82,7 +82,7 @@ def open_engine(executor: Any, *, workers: int | None, threads: int | None, opti
         return Futures(executor, workers)
     if isinstance(executor, str) and "://" not in executor:
         known = ", ".join(sorted(_ENGINES))
-        raise ValueError(f"unknown executor {executor!r}: it is one of {known}, the address of a Dask scheduler, or a client")
+        raise ValueError(f"unknown executor {executor!r}: expected {known}, the address of a Dask scheduler, or a client")
     from .dask import Dask
 
     return Dask(executor, workers)

@@ -117,7 +117,7 @@ class Processes:
         self._children.remove(child)
         status = self._reap(child)
         if not child.ready and status is not None and status > 0:
-            raise EngineError(f"cannot start a worker: it ended with status {status}")
+            raise EngineError(f"cannot start a worker: it exited with status {status}")
         if child.task is None:
             return []
         return [End.lost(child.task, f"worker process {child.process.pid} ended with status {status}")]

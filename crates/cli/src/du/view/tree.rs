@@ -77,7 +77,7 @@ impl Rows for TreeRows {
         }
         write_drawn(&drawn, end.screen, end.figures.terminator, out);
         if !end.outcome.summary.complete {
-            let note = end.screen.fit("interrupted: this is what was seen until then", end.screen.columns);
+            let note = end.screen.fit("interrupted: the tree is partial", end.screen.columns);
             end.screen.paint(&note, FAINT, out.buffer());
             out.buffer().push(end.figures.terminator);
         }

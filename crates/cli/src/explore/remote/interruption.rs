@@ -21,7 +21,7 @@ impl<R: Read + AsFd> Read for InterruptibleReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.signals.status().is_some() {
-                return Err(io::Error::other("it was interrupted"));
+                return Err(io::Error::other("interrupted"));
             }
             match poll(&mut [PollFd::new(&self.source, PollFlags::IN)], Some(&POLL_INTERVAL)) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}

@@ -72,7 +72,7 @@ fn entries_that_inventories_do_not_have_are_refused() {
         "./manifest.json",
     ] {
         let why = refusal(&manifest().file(name, b"x").end());
-        assert!(why.contains("an entry that inventories do not have"), "{name}: {why}");
+        assert!(why.contains("an entry that is not part of an inventory"), "{name}: {why}");
     }
     let kinds = [
         EntryType::Symlink,
@@ -88,7 +88,7 @@ fn entries_that_inventories_do_not_have_are_refused() {
     ];
     for kind in kinds {
         let why = refusal(&manifest().entry(b"dirs-0.parquet", kind, b"").end());
-        assert!(why.contains("an entry that inventories do not have"), "{kind:?}: {why}");
+        assert!(why.contains("an entry that is not part of an inventory"), "{kind:?}: {why}");
     }
     assert!(refusal(&manifest().file("manifest.json", b"{}").end()).contains("too many files"));
     assert!(refusal(&TestArchive::default().file("dirs-0.parquet", b"x").end()).contains("no manifest"));
@@ -101,7 +101,7 @@ fn a_length_that_is_not_there_is_an_error_and_takes_no_space() {
     let whole = TestArchive::default().file("manifest.json", b"{}").file("dirs-0.parquet", &[7; 5000]).end();
     // An archive that ends between two files is whole as an archive; the manifest names more files.
     for end in [600, 1100, 1600, 4000] {
-        assert!(!refusal(&whole[..end.min(whole.len())]).contains("inventories do not have"), "{end}");
+        assert!(!refusal(&whole[..end.min(whole.len())]).contains("not part of an inventory"), "{end}");
     }
     let mut header = Header::new_gnu();
     header.as_mut_bytes()[..14].copy_from_slice(b"dirs-0.parquet");
@@ -196,7 +196,7 @@ fn failures_of_the_other_machine_have_a_cause() {
     let top = tempfile::tempdir().unwrap();
     let tree = RemoteTree::parse(b"nas:/srv").unwrap();
     for (lines, cause) in [
-        ("exit 127", "cannot scan on 'nas': there is no fathom in its PATH"),
+        ("exit 127", "cannot scan on 'nas': fathom is not in PATH there"),
         ("exit 255", "cannot scan on 'nas': exit status: 255"),
         ("exit 0", "cannot scan on 'nas': the inventory cannot be unpacked: it has no manifest"),
         ("echo hello; exec sleep 1000", "cannot scan on 'nas': the inventory cannot be unpacked: "),

@@ -27,9 +27,9 @@ pub(crate) struct Flag<K: 'static> {
 /// The effect of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlagKey<K> {
-    /// Prints the help text and ends.
+    /// Prints the help text and exits.
     Help,
-    /// Prints the version and ends.
+    /// Prints the version and exits.
     Version,
     /// An effect of the command's own, whose parser matches on this key. Two spellings that do not
     /// fit into one row share a key.
@@ -113,12 +113,12 @@ pub(crate) const fn short<K: Copy>(key: K, short: u8, section: &'static str, bri
 
 /// Creates the option `--help`.
 pub(crate) const fn help<K: Copy>(section: &'static str) -> Flag<K> {
-    Flag::new(FlagKey::Help, Some("help"), section, "show this help and end")
+    Flag::new(FlagKey::Help, Some("help"), section, "show this help and exit")
 }
 
 /// Creates the option `--version`.
 pub(crate) const fn version<K: Copy>(section: &'static str) -> Flag<K> {
-    Flag::new(FlagKey::Version, Some("version"), section, "show the version and end")
+    Flag::new(FlagKey::Version, Some("version"), section, "show the version and exit")
 }
 
 impl<K: Copy> Flag<K> {

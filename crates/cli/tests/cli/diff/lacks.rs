@@ -54,11 +54,10 @@ fn entries_of_unread_directories_are_neither_removed_nor_created() {
         assert_eq!(lines.len(), 2, "{stderr}");
         assert_eq!(
             lines[0],
-            "fathom diff: warning: '../shut' is incomplete: 1 of 3 directories known are not there or not whole, 0 entries \
-             are without metadata"
+            "fathom diff: warning: '../shut' is incomplete: 1 of 3 directories are missing or incomplete, 0 entries lack metadata"
         );
         assert!(
-            lines[1].starts_with("fathom diff: warning: 3 entries of one inventory are not shown: "),
+            lines[1].starts_with("fathom diff: warning: 3 entries of one inventory are not shown, because "),
             "{stderr}"
         );
     }
@@ -117,11 +116,11 @@ fn trees_of_only_one_inventory_are_named() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"R t/b -> s/b\n"[..]), "{stderr}");
     assert!(
-        stderr.contains("warning: '../old' has 't', which '../new' does not have: it is not compared\n"),
+        stderr.contains("warning: '../old' has 't', which '../new' does not have: not compared\n"),
         "{stderr}"
     );
     assert!(
-        stderr.contains("warning: '../new' has 'u', which '../old' does not have: it is not compared\n"),
+        stderr.contains("warning: '../new' has 'u', which '../old' does not have: not compared\n"),
         "{stderr}"
     );
 }
@@ -206,5 +205,5 @@ fn inventories_that_contradict_themselves_are_refused() {
     write(&edited);
     let output = fathom(&tree, &["diff", "../old", "../new"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(output.stderr.ends_with(b": an entry is in no directory\n"), "{output:?}");
+    assert!(output.stderr.ends_with(b": an entry has no directory\n"), "{output:?}");
 }

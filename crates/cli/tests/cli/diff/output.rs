@@ -114,7 +114,7 @@ fn only_a_regular_file_is_replaced() {
     for name in ["dangling", "link", "fifo", "/dev/null", "/dev/stdout", "s"] {
         let output = fathom(&tree, &["diff", "../old", "../new", "--parquet", name]);
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let expected = format!("fathom diff: cannot create '{name}': it is there and is no regular file\n");
+        let expected = format!("fathom diff: cannot create '{name}': it exists and is not a regular file\n");
         assert_eq!((output.status.code(), stderr), (Some(2), expected));
     }
     assert_eq!(listing(&tree), before);

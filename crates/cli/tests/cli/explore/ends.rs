@@ -138,7 +138,7 @@ fn a_session_without_a_shell_is_not_stopped() {
     let Some(tmux) = Tmux::start_with(tree, "fathom explore d") else { return };
     tmux.wait_for_items(2);
     tmux.keys(&["C-z"]);
-    tmux.wait_for("there is no shell to go back to");
+    tmux.wait_for("no shell to return to");
     tmux.text("n");
     tmux.wait_for("by name");
 }

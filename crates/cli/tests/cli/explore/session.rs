@@ -114,7 +114,7 @@ fn a_script_is_written_and_removes_what_was_marked() {
     tmux.text(" W");
     tmux.wait_for("write the script to: remove.sh_");
     tmux.keys(&["Enter"]);
-    tmux.wait_for("the script is in");
+    tmux.wait_for("wrote the script to");
     tmux.text("qy");
     tmux.ended(0);
     tmux.line("./remove.sh; echo removed $?");
@@ -161,7 +161,7 @@ fn marked_entries_are_deleted_and_moved_to_the_trash() {
 fn the_manuals_way_to_delete_by_a_rule_deletes_what_it_says() {
     let [largest, filter, rule, mark, delete] = ["2", "/", "*.log age>1y", "+", "d"];
     let sentence = format!(
-        "To delete by a rule: `{largest}`, then `{filter}` with `{rule}`, `{mark}` to mark all that is shown, and `{delete}`."
+        "To delete by a rule: `{largest}`, then `{filter}` with `{rule}`, `{mark}` to mark everything shown, and `{delete}`."
     );
     assert!(include_str!("../../../src/explore/table.rs").contains(&sentence), "{sentence}");
     let Some(tmux) = Tmux::start(Tree::parse("d/new.txt 1, d/young.log 1, d/old.log 5000, d/e/old.log 9000"))

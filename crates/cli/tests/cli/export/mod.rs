@@ -141,14 +141,14 @@ fn below_writes_only_entries_of_that_directory() {
 fn invalid_command_lines_are_refused() {
     let tree = scanned(Tree::parse("s/f"));
     for (words, message) in [
-        ("i", "missing the format (--to FORMAT)"),
-        ("--to csv", "missing operand: the inventory"),
+        ("i", "missing option: --to FORMAT"),
+        ("--to csv", "missing operand: INVENTORY"),
         ("--to csv i j", "extra operand 'j'"),
-        ("--to jsonl --guard-formulas i", "--guard-formulas goes with --to csv"),
+        ("--to jsonl --guard-formulas i", "--guard-formulas requires --to csv"),
         ("--to xml i", "invalid argument 'xml' for '--to'"),
         ("--to csv --below= i", "invalid zero-length file name"),
         ("--to csv --output= i", "invalid zero-length file name"),
-        ("--to csv -o .. i", "'..' cannot be the name of a file"),
+        ("--to csv -o .. i", "'..' is not a valid file name"),
     ] {
         let mut command = Command::new(program());
         command.arg("export").args(words.split_whitespace()).current_dir(tree.path()).env("LC_ALL", "C");

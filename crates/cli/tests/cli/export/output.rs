@@ -69,8 +69,8 @@ fn an_output_file_is_complete_and_replaces_a_regular_file_only() {
     tree.holding("begun.part", "somebody's");
     fs::set_permissions(tree.at("begun.part"), fs::Permissions::from_mode(0o644)).unwrap();
     for (name, message) in [
-        ("i", "cannot create 'i': it is there and is no regular file"),
-        ("dangling", "cannot create 'dangling': it is there and is no regular file"),
+        ("i", "cannot create 'i': it exists and is not a regular file"),
+        ("dangling", "cannot create 'dangling': it exists and is not a regular file"),
         ("begun", "cannot create 'begun.part': it is there, and no run has left it"),
         ("i/manifest.json", "cannot create 'i/manifest.json': this directory is an inventory"),
         ("i/page.html", "cannot create 'i/page.html': this directory is an inventory"),

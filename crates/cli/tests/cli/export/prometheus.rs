@@ -188,13 +188,13 @@ fn the_file_is_replaced_and_everybody_may_read_it() {
     for name in ["m/fifo", "m/link", "m/directory"] {
         let before = fs::symlink_metadata(tree.at(name)).unwrap();
         let output = fathom(&tree, ["export", "--to", "prometheus", "-o", name, "i"]);
-        let why = format!("fathom export: cannot create '{name}': it is there and is no regular file\n");
+        let why = format!("fathom export: cannot create '{name}': it exists and is not a regular file\n");
         assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(1), why));
         assert_eq!(fs::symlink_metadata(tree.at(name)).unwrap().ino(), before.ino());
     }
     for (words, why) in [
-        (&["--to", "prometheus", "--below", "s"][..], "goes with neither --below"),
-        (&["--to", "csv", "--depth", "1"], "go with --to prometheus"),
+        (&["--to", "prometheus", "--below", "s"][..], "cannot be combined with --below"),
+        (&["--to", "csv", "--depth", "1"], "require --to prometheus"),
         (&["--to", "prometheus", "--depth", "65"], "invalid depth"),
         (&["--to", "prometheus", "--max-series", "0"], "at least 1"),
     ] {

@@ -58,7 +58,7 @@ fn the_directory_that_has_the_growth_has_the_line() {
         "{text}"
     );
     // The rate of a moment says nothing.
-    assert!(!lines[0].contains("a day") && lines[1].contains("\t-\t"), "{text}");
+    assert!(!lines[0].contains("per day") && lines[1].contains("\t-\t"), "{text}");
 }
 
 fn objects_of_diff(tree: &Tree, old: &str, new: &str) -> Vec<Value> {
@@ -122,7 +122,7 @@ fn growth_on_several_filesystems_fills_none() {
     assert_eq!(rows.len(), 2, "{errors}");
     assert_eq!((&rows[0]["available"], &rows[0]["days_until_full"]), (&json!(null), &json!(null)));
     assert!(rows[1]["available"].as_u64() > Some(0) && rows[1]["days_until_full"].is_null(), "{out}");
-    assert_eq!(errors.matches("the trees are on several filesystems").count(), 1, "{errors}");
+    assert_eq!(errors.matches("the trees are on several file systems").count(), 1, "{errors}");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn the_moment_chooses_the_inventory() {
     for since in ["yesterday", "Mon", "7d", "2025-06-01", "@1740000000"] {
         assert_eq!(chosen(since), (old.to_owned(), String::new()), "{since}");
     }
-    let younger = "fathom grew: 'store' has no inventory that old: compared with the oldest one\n";
+    let younger = "fathom grew: 'store' has no inventory that old: comparing with the oldest\n";
     assert_eq!(chosen("2001-01-01"), (old.to_owned(), younger.to_owned()));
     // Two inventories without a store.
     let path = new["new"].as_str().unwrap();
@@ -195,7 +195,7 @@ fn what_cannot_be_known_is_said() {
     let (out, errors) = run(&tree, &["grew", "--json", "store"]);
     let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
     assert_eq!((&last["available"], &last["days_until_full"]), (&json!(null), &json!(null)));
-    assert!(errors.contains("the scanned directory is not there, or is another one"), "{errors}");
+    assert!(errors.contains("the scanned directory is gone or was replaced"), "{errors}");
     // Files in directories that were not read have their former sizes.
     std::thread::sleep(SETTLED);
     run(&tree, &["scan", "--keep", "other", "former"]);
@@ -204,9 +204,9 @@ fn what_cannot_be_known_is_said() {
     assert!(errors.contains("had not changed and were not read"), "{errors}");
     let table: [(&[&str], i32, &str); 5] = [
         (&["grew", "--since", "soon", "store"], 2, "invalid time"),
-        (&["grew", "--since", "7d", "a", "b"], 2, "--since chooses from a store"),
+        (&["grew", "--since", "7d", "a", "b"], 2, "--since requires a store"),
         (&["grew", "nowhere"], 2, "cannot read 'nowhere'"),
-        (&["grew", "t"], 2, "'t' has no inventory whose scan came to its end"),
+        (&["grew", "t"], 2, "'t' has no finished inventory"),
         (&["grew", "a", "b"], 1, "cannot read 'a/manifest.json'"),
     ];
     for (words, status, why) in table {

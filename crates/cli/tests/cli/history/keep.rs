@@ -12,7 +12,7 @@ use crate::support::{Tree, needs_faults, needs_mounts};
 fn each_scan_continues_from_the_one_before() {
     let tree = Tree::parse("t/a/f 5000, t/b/g 3, u/x 1");
     let (out, errors) = run(&tree, &["scan", "--keep", "store", "t"]);
-    let first = "fathom scan: 'store' has no inventory of the same trees and options to continue from: every directory is read\n";
+    let first = "fathom scan: 'store' has no earlier inventory of the same trees and options: reading every directory\n";
     assert_eq!((out.as_str(), errors.as_str()), ("", first));
     assert_eq!(fs::metadata(tree.at("store")).unwrap().permissions().mode() & 0o777, 0o700);
     let (_, errors) = run(&tree, &["scan", "--keep", "store", "t"]);
@@ -164,7 +164,7 @@ fn a_scan_that_was_stopped_can_be_gone_on_with() {
     let ended = objects(&tree, &["history", "--json", "store"]);
     assert_eq!((&ended[0]["path"], &ended[0]["state"]), (&stopped[0]["path"], &"ended".into()));
     let output = fathom(&tree, ["scan", "--keep", "store", "--resume"]);
-    let why = "fathom scan: there is no scan to go on with in 'store': name what is to be scanned\n";
+    let why = "fathom scan: no scan to continue in 'store': give a PATH\n";
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(2), why));
     run(&tree, &["scan", "--keep", "store", "--resume", "t"]);
     assert_eq!(names(&tree).len(), 2);
@@ -332,15 +332,15 @@ fn one_run_at_a_time_adds_to_a_store() {
 fn wrong_command_lines_are_refused() {
     let tree = Tree::parse("t/f 1");
     let table: [(&[&str], &str); 9] = [
-        (&["scan", "--keep", "store"], "missing operand: what to scan"),
-        (&["scan", "--keep", "store", "-o", "i", "t"], "--keep goes with neither -o nor --since"),
-        (&["scan", "--keep-daily", "3", "-o", "i", "t"], "go with --keep"),
-        (&["scan", "--full", "-o", "i", "t"], "go with --keep"),
-        (&["scan", "--keep", "store", "--estimate", "1s", "t"], "--keep does not go with it"),
+        (&["scan", "--keep", "store"], "missing operand: PATH to scan"),
+        (&["scan", "--keep", "store", "-o", "i", "t"], "--keep cannot be combined with -o or --since"),
+        (&["scan", "--keep-daily", "3", "-o", "i", "t"], "require --keep"),
+        (&["scan", "--full", "-o", "i", "t"], "require --keep"),
+        (&["scan", "--keep", "store", "--estimate", "1s", "t"], "cannot be combined with --keep"),
         (&["scan", "--keep", "store", "--keep-last", "0", "t"], "a number, at least 1"),
-        (&["history", "--keep-last", "1"], "go with prune"),
-        (&["history", "prune", "store"], "prune needs to know what to keep"),
-        (&["history", "prune", "--keep-last", "1"], "missing operand: the store to prune"),
+        (&["history", "--keep-last", "1"], "require prune"),
+        (&["history", "prune", "store"], "missing option: what to keep"),
+        (&["history", "prune", "--keep-last", "1"], "missing operand: DIR, the store to prune"),
     ];
     for (words, why) in table {
         let output = fathom(&tree, words);

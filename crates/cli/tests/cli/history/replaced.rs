@@ -16,9 +16,8 @@ fn an_inventory_of_a_clock_that_was_ahead_is_not_the_newest() {
     let first = names(&tree).pop_last().unwrap();
     let later = "2130-12-31T23-59-59Z.inv";
     fs::rename(tree.at("store").join(&first), tree.at("store").join(later)).unwrap();
-    let message = format!(
-        "'store/{later}' is later than now, and left alone: a clock was ahead then, or is behind now\n"
-    );
+    let message =
+        format!("'store/{later}' is ignored, because its time is in the future: is a clock wrong?\n");
     let mut made = Vec::new();
     for _ in 0..2 {
         let (_, errors) = run(&tree, &["scan", "--keep", "store", "--keep-last", "1", "--full", "t"]);
@@ -48,8 +47,7 @@ fn what_has_a_hundredth_of_the_entries_replaces_nothing() {
     fs::rename(tree.at("t"), tree.at("away")).unwrap();
     fs::create_dir(tree.at("t")).unwrap();
     let keep = || fathom(&tree, ["scan", "--keep", "store", "--keep-last", "1", "--full", "t"]);
-    for (round, what) in ["may be of something else than 'store/", "' is kept, as 'store/"].iter().enumerate()
-    {
+    for (round, what) in ["may be of another tree than 'store/", "' is kept, as 'store/"].iter().enumerate() {
         let output = keep();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{errors}");
@@ -90,7 +88,7 @@ fn a_filesystem_that_is_not_mounted_replaces_nothing() {
         "kept 1 status 1 2 status 1 2 kept 1",
         "{errors}"
     );
-    assert!(errors.contains("and was on tmpfs. Is something not mounted?"), "{errors}");
+    assert!(errors.contains("and was on tmpfs. Is a file system not mounted?"), "{errors}");
 }
 
 #[test]

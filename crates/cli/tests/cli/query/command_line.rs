@@ -143,7 +143,7 @@ fn invalid_queries_end_with_2() {
     tree.holding("not-text", b"SELECT '\xff'");
     tree.holding("empty", " \n");
     for (words, expected) in [
-        (&["a.inv"][..], "missing operand: the query\nTry 'fathom query --help'"),
+        (&["a.inv"][..], "missing operand: SQL\nTry 'fathom query --help'"),
         (&["none.inv", "SELECT 1"], "cannot read 'none.inv/manifest.json': No such file"),
         (&["t", "SELECT 1"], "cannot read 't/manifest.json': No such file"),
         (&["a.inv", "-f", "not-text"], "'not-text' is not text in UTF-8"),
@@ -178,7 +178,7 @@ fn without_duckdb_the_error_explains_the_installation() {
     let nowhere = ask(&|command| {
         command.env("PATH", "").env_remove("FATHOM_DUCKDB");
     });
-    assert!(nowhere.contains("finds neither 'duckdb' nor 'python3'"), "{nowhere}");
+    assert!(nowhere.contains("found neither 'duckdb' nor 'python3'"), "{nowhere}");
     let absent = ask(&|command| {
         command.env("FATHOM_DUCKDB", "/no/such/duckdb");
     });
@@ -190,7 +190,7 @@ fn without_duckdb_the_error_explains_the_installation() {
     let bare = ask(&|command| {
         command.env("FATHOM_DUCKDB", &python);
     });
-    assert!(bare.contains("python-bare' does not have as it is needed"), "{bare}");
+    assert!(bare.contains("python-bare' does not have it"), "{bare}");
 }
 
 /// Starts a query with an endless result. Returns the process and the rest of its output after the
@@ -258,7 +258,7 @@ fn a_duckdb_that_is_killed_is_reported() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let output = DuckDb::at(script).ask(tree.path(), "a.inv", &["SELECT 1"]);
     let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &*message), (Some(1), "fathom query: DuckDB was ended by signal 9\n"));
+    assert_eq!((output.status.code(), &*message), (Some(1), "fathom query: DuckDB was killed by signal 9\n"));
 }
 
 /// Names can hold escape sequences, in which a terminal would see commands.

@@ -90,7 +90,7 @@ fn a_manifest_that_names_files_elsewhere_is_refused() {
             let output = engine.ask(home.path(), inventory_name(), &["FROM dirs"]);
             let message = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
-            assert!(message.contains("which is no name of a file of it"), "{name}: {message}");
+            assert!(message.contains("which is not a file of an inventory"), "{name}: {message}");
         }
     }
 }

@@ -38,7 +38,7 @@ fn a_device_or_a_pipe_is_not_replaced() {
     for name in ["pipe", "null"] {
         let before = fs::symlink_metadata(tree.at(name)).unwrap().file_type();
         let output = fathom(&tree, ["report", "-o", name, "i"]);
-        let message = format!("fathom report: cannot create '{name}': it is there and is no regular file\n");
+        let message = format!("fathom report: cannot create '{name}': it exists and is not a regular file\n");
         assert_eq!(
             (output.status.code(), String::from_utf8_lossy(&output.stderr)),
             (Some(1), message.into())
@@ -93,10 +93,10 @@ fn a_full_disk_leaves_the_earlier_page() {
 fn misuse_is_explained() {
     let tree = scanned();
     for (words, status, message) in [
-        (&["i"][..], 2, "missing the page (-o FILE, or -o - for standard output)"),
-        (&["-o", "-"], 2, "missing operand: the inventory"),
+        (&["i"][..], 2, "missing option: -o FILE, or -o - for standard output"),
+        (&["-o", "-"], 2, "missing operand: INVENTORY"),
         (&["-o", "-", "i", "j"], 2, "extra operand"),
-        (&["-o", "..", "i"], 2, "cannot be the name of a file"),
+        (&["-o", "..", "i"], 2, "is not a valid file name"),
         (&["-o", "no/where.html", "i"], 1, "cannot create 'no/where.html.part': No such file or directory"),
         (&["-o", "-", "none"], 1, "No such file or directory"),
         (&["-o", "-", "--since", "none", "i"], 1, "No such file or directory"),

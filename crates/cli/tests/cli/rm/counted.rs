@@ -40,7 +40,7 @@ fn more_than_was_confirmed_is_asked_about_again() {
     fs::write(tmux.tree.at("d/later"), "").unwrap();
     fs::write(tmux.tree.at("d/latest"), "").unwrap();
     tmux.line("y");
-    tmux.wait_for("there is more by now than was counted; removed 2 files so far");
+    tmux.wait_for("more entries appeared after the count; removed 2 files so far");
     tmux.wait_for("remove 2 files and 1 directory");
     assert_eq!(fs::read_dir(tmux.tree.at("d")).unwrap().count(), 2);
     tmux.line("n");

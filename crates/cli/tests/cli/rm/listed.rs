@@ -31,7 +31,7 @@ fn a_link_in_the_place_of_a_listed_directory_is_not_followed() {
 fn listed_paths_are_below_the_working_directory_or_the_given_one() {
     let tree = Tree::parse("d/a 1, d/b/c 1, e/a 1, f 1");
     symlink("d", tree.at("l")).unwrap();
-    let outside = "The path leads out of the directory that it has to be in\n";
+    let outside = "The path leads out of its directory\n";
     let ended = run_with_input(&tree, &["-f", "--from0=-"], b"d/../f\0");
     assert_eq!(ended, (1, String::new(), format!("fathom rm: cannot remove 'd/../f': {outside}")));
     let ended = run_with_input(&tree, &["-f", "--root=d", "--from0=-"], b"d/a\0e/a\0d/./b//c\0");
@@ -67,7 +67,7 @@ fn with_ids_nothing_is_removed_but_what_was_listed() {
     }
     let (status, _, err) = run_with_input(&tree, &["-f", "--ids", "--from0=-"], b"d/other\0");
     assert_eq!(status, 1);
-    assert!(err.starts_with("fathom rm: '-' has a path without device, inode number and time"), "{err}");
+    assert!(err.starts_with("fathom rm: '-' has a path without device, inode and time"), "{err}");
     assert_eq!(left(&tree), "d d/other d/sub");
 }
 
@@ -83,8 +83,7 @@ fn a_list_on_standard_input_needs_a_terminal_or_f() {
         let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"a\0");
         parts(&child.wait_with_output().unwrap())
     };
-    let message =
-        "fathom rm: standard input is the list, and there is no terminal to ask on: -f asks nothing\n";
+    let message = "fathom rm: cannot ask for confirmation: standard input is the list, and there is no terminal; use -f\n";
     assert_eq!(without_terminal(&["--from0=-"]), (2, String::new(), message.into()));
     assert_eq!(left(&tree), "a");
     assert_eq!(without_terminal(&["--dry-run", "--from0=-"]).0, 0);

@@ -146,9 +146,9 @@ fn a_wrong_command_line_removes_nothing() {
     let tree = Tree::parse("file 3, list");
     for (words, message) in [
         (&[][..], "missing operand"),
-        (&["--from0", "list", "file"], "a PATH cannot be combined with --from0"),
-        (&["--ids", "file"], "--root and --ids go with --from0"),
-        (&["--root=d", "file"], "--root and --ids go with --from0"),
+        (&["--from0", "list", "file"], "PATH cannot be combined with --from0"),
+        (&["--ids", "file"], "--root and --ids require --from0"),
+        (&["--root=d", "file"], "--root and --ids require --from0"),
         (&["file", ""], "invalid zero-length file name"),
         (&["--log=", "file"], "invalid zero-length file name"),
     ] {
@@ -218,7 +218,7 @@ fn a_list_of_paths_may_hold_any_bytes() {
 #[test]
 fn a_list_with_an_empty_path_ends_there() {
     let tree = Tree::parse("a, b");
-    let message = "fathom rm: '-' has a path of zero length, which ends the list\n";
+    let message = "fathom rm: '-' has an empty path: stopping there\n";
     assert_eq!(run_with_input(&tree, &["-f", "--from0=-"], b"a\0\0b\0"), (1, String::new(), message.into()));
     assert_eq!(left(&tree), "b");
     assert_eq!(run_with_input(&tree, &["-f", "--from0=-"], b""), (0, String::new(), String::new()));

@@ -141,8 +141,8 @@ fn without_a_safe_trash_on_its_mount_a_file_stays() {
     );
     let (_, stdout, stderr) = parts(&output);
     let message = |path: &str, cause: &str| format!("fathom rm: cannot trash '{path}': {cause}\n");
-    let not_safe = message("m/f", "The trash of its filesystem is not safe to use");
-    let none = message("n/f", "There is no trash on its filesystem");
+    let not_safe = message("m/f", "The trash of its file system is not safe to use");
+    let none = message("n/f", "Its file system has no trash");
     assert_eq!(stderr, [&not_safe[..], &not_safe, &none].concat());
     assert_eq!(stdout, "status 1\nstatus 1\nstatus 1\ndata:\n\nelsewhere:\n\nm:\nf\n\nn:\nf\n");
 }

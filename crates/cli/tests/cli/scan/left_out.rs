@@ -126,5 +126,5 @@ fn since_requires_equal_exclusions() {
         );
         assert!(!beside(&tree, "new.part").exists());
     }
-    assert!(again("-d1 .").1.contains("--since goes with neither --ignore-vcs nor --max-depth"));
+    assert!(again("-d1 .").1.contains("--since cannot be combined with --ignore-vcs or --max-depth"));
 }

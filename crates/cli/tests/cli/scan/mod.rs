@@ -313,11 +313,11 @@ fn a_failed_scan_leaves_no_inventory() {
 fn wrong_command_lines_are_refused() {
     let tree = Tree::parse("f 1");
     for (words, message) in [
-        ("f", "missing the name of the inventory (-o INVENTORY), or of a store (--keep DIR)"),
-        ("-o i", "missing operand: what to scan"),
+        ("f", "missing option: -o INVENTORY or --keep DIR"),
+        ("-o i", "missing operand: PATH to scan"),
         (
             "-o i --deadline soon f",
-            "invalid time 'soon' for '--deadline': a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
+            "invalid time 'soon' for '--deadline': expected a time like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
         ),
         (
             "-o i --mode 0o600 f",
@@ -331,11 +331,11 @@ fn wrong_command_lines_are_refused() {
             "-o i --mode 44 f",
             "invalid mode '44' for '--mode': three octal digits, the first of them 6 or 7, the last 0, 4 or 5, such as 640",
         ),
-        ("--estimate 1s --mode 640 f", "--estimate makes no inventory: --mode does not go with it"),
+        ("--estimate 1s --mode 640 f", "--estimate cannot be combined with --mode"),
         ("-o i --rate 0 f", "invalid number '0' for '--rate'"),
         (
             "-o i --io uring --max-in-flight 2 f",
-            "--max-in-flight is for the I/O models sync, threads and auto",
+            "--max-in-flight requires the I/O model sync, threads or auto",
         ),
     ] {
         let output = run(scan(&tree).args(words.split_whitespace()));

@@ -98,7 +98,7 @@ fn a_scan_resumes_after_a_kill_at_any_fault_point() {
         killed_at(&tree, &out, point, &["."]);
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
         assert_eq!(output.status.code(), Some(2), "{point}: {output:?}");
-        assert!(stderr_of(&output).contains("the scan came to its end"), "{point}: {output:?}");
+        assert!(stderr_of(&output).contains("the scan is finished"), "{point}: {output:?}");
         if point != "journal-removed" {
             assert_complete(&out, &expected);
         }
@@ -145,7 +145,7 @@ fn resume_without_a_journal_begins_a_scan() {
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let nothing = format!(
-            "fathom scan: cannot go on with '{}': there is nothing to go on with, and no operand to begin with\n",
+            "fathom scan: cannot go on with '{}': nothing to continue: give a PATH to start a scan\n",
             part_of(&out).display()
         );
         assert_eq!(stderr_of(&output), nothing);
@@ -169,13 +169,13 @@ fn a_scan_with_a_journal_is_not_restarted() {
     let output = run(scan(&tree).arg("-o").arg(&out).arg("."));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let expected = format!(
-        "fathom scan: cannot create '{}': it holds a scan that has not ended: go on with that (--resume), or remove it\n",
+        "fathom scan: cannot create '{}': it contains an unfinished scan: continue it (--resume), or remove it\n",
         part_of(&out).display()
     );
     assert_eq!(stderr_of(&output), expected);
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out).args(["t0", "t1"]));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(stderr_of(&output).contains(".part': it was begun with other operands\n"), "{output:?}");
+    assert!(stderr_of(&output).contains(".part': it was started with other operands\n"), "{output:?}");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn signals_end_a_scan_and_its_rows_are_kept() {
         assert_eq!(output.status.code(), Some(status), "{output:?}");
         let stderr = stderr_of(&output);
         assert!(stderr.contains("the inventory is incomplete (interrupted): "), "{output:?}");
-        let go_on = format!("fathom scan: to go on: fathom scan --resume -o {}\n", out.display());
+        let go_on = format!("fathom scan: to continue: fathom scan --resume -o {}\n", out.display());
         assert!(stderr.ends_with(&go_on), "{output:?}");
         assert_eq!(manifest(&out)["completeness"]["stopped"], "interrupted");
         let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
@@ -330,7 +330,7 @@ fn a_deadline_is_kept_at_any_rate_and_the_scan_can_be_resumed() {
     assert!(entries(&out).keys().eq(entries(&expected).keys()));
     let output = run(scan(&tree).args(["--resume", "-o"]).arg(&out));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(stderr_of(&output).contains("the scan came to its end"), "{output:?}");
+    assert!(stderr_of(&output).contains("the scan is finished"), "{output:?}");
 }
 
 #[test]

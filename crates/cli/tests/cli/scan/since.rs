@@ -84,7 +84,7 @@ fn unchanged_directories_are_not_read() {
         let count = |manifest: serde_json::Value| manifest["since"]["directories"].as_u64().unwrap();
         assert_eq!(count(manifest(&new)), dirs.len() as u64, "{model}");
         assert!(stderr.contains(&format!(
-            "fathom scan: {0} of {0} directories had not changed: their {1} entries are taken from '{2}', as they were then\n",
+            "fathom scan: {0} of {0} directories had not changed: their {1} entries were copied from '{2}'\n",
             dirs.len(),
             rows(&new, "entries").len(),
             old.canonicalize().unwrap().display(),
@@ -201,7 +201,7 @@ fn a_damaged_inventory_is_refused() {
         damaged[middle] ^= 1;
         fs::write(&file, damaged).unwrap();
         let stderr = begin(&old);
-        assert!(stderr.contains("it is not as it was written"), "{stderr}");
+        assert!(stderr.contains("differs from the recorded"), "{stderr}");
         fs::write(&file, sound).unwrap();
     }
 }

@@ -34,10 +34,10 @@ fn an_inventory_that_cannot_be_written_is_an_error() {
     assert_eq!(String::from_utf8_lossy(&full.stderr), message);
     let resumed = run(scan(&tree).args(["-o", "-", "--resume", "d"]));
     assert_eq!(resumed.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&resumed.stderr).contains("--resume needs the name of an inventory"));
+    assert!(String::from_utf8_lossy(&resumed.stderr).contains("--resume cannot be combined with '-o -'"));
     let none = run(scan(&tree).args(["-o", "-", "d"]).env("TMPDIR", "/nonexistent"));
     assert_eq!((none.status.code(), none.stdout.len()), (Some(2), 0));
-    let message = "fathom scan: cannot make a temporary directory: No such file or directory";
+    let message = "fathom scan: cannot create a temporary directory: No such file or directory";
     assert!(String::from_utf8_lossy(&none.stderr).starts_with(message), "{none:?}");
     let missing = run(scan(&tree).args(["-o", "-", "missing"]));
     assert_eq!(missing.status.code(), Some(1));

@@ -79,7 +79,7 @@ pub(crate) fn needs_faults() -> bool {
 /// so that nothing can be cold. If so, prints that `what` is skipped.
 pub(crate) fn is_in_memory(stderr: &[u8], dir: &std::path::Path, what: &str) -> bool {
     const IN_MEMORY: [rustix::fs::FsWord; 2] = [0x0102_1994, 0x8584_58f6];
-    if !stderr.ends_with(b"its files are in memory, and nowhere else\n") {
+    if !stderr.ends_with(b"its files exist only in memory\n") {
         return false;
     }
     let magic = rustix::fs::statfs(dir).unwrap().f_type;

@@ -283,5 +283,5 @@ fn a_benchmark_says_what_it_takes_before_it_starts() {
 fn an_inventory_is_not_written_to_a_terminal() {
     let tree = Tree::parse("d/f 1");
     let out = shown(&mut fathom(&tree, "scan -o - d"));
-    assert_eq!(out, "fathom scan: standard output is a terminal: an inventory goes to a file or a pipe\n");
+    assert_eq!(out, "fathom scan: cannot write an inventory to a terminal: redirect standard output\n");
 }

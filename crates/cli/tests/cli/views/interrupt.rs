@@ -45,7 +45,7 @@ fn an_interrupted_view_has_its_status_and_is_marked_incomplete() {
         return;
     }
     for (view, expected) in [
-        ("--tree", "\ninterrupted: this is what was seen until then\n"),
+        ("--tree", "\ninterrupted: the tree is partial\n"),
         ("--top=3", "\td\tmnt\n"),
         ("--by=type", "\tdirectory\n"),
         ("--json", "\"complete\":false,"),

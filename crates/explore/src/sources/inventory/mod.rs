@@ -428,7 +428,7 @@ impl Source for InventorySource {
     fn pause(&mut self, _paused: bool) {}
 
     fn rescan(&mut self, _place: &Place) -> Result<(), SourceError> {
-        Err(SourceError::Other("an inventory cannot be read again: scan the tree".to_owned()))
+        Err(SourceError::Other("cannot reread an inventory: scan the tree again".to_owned()))
     }
 
     fn removed(&mut self, gone: &[(Place, Row)]) {

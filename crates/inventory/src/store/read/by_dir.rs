@@ -99,11 +99,10 @@ impl EntriesByDir {
 
     fn part(&mut self, file: u32) -> Result<&TableFile> {
         if self.open.as_ref().is_none_or(|(open, _)| *open != file) {
-            let (path, listed) =
-                self.files.get(file as usize).ok_or_else(|| damaged("there is no such file"))?;
+            let (path, listed) = self.files.get(file as usize).ok_or_else(|| damaged("no such file"))?;
             self.open = Some((file, TableFile::open(path, listed, Table::Entries.specs())?));
         }
-        self.open.as_ref().map(|(_, part)| part).ok_or_else(|| damaged("there is no such file"))
+        self.open.as_ref().map(|(_, part)| part).ok_or_else(|| damaged("no such file"))
     }
 }
 

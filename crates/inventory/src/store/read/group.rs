@@ -75,7 +75,7 @@ impl<'a> RowGroup<'a> {
     fn column<V: ColumnValues>(&self, name: &str, fits: impl Fn(ColumnKind) -> bool) -> Result<V> {
         let mut specs = self.part.specs.iter().zip(&self.part.places);
         let found = specs.find(|(spec, _)| spec.name == name && fits(spec.kind));
-        let (spec, place) = found.ok_or_else(|| damaged("there is no such column"))?;
+        let (spec, place) = found.ok_or_else(|| damaged("unknown column"))?;
         let Some(place) = *place else {
             let mut nothing = V::of(spec.kind, self.rows);
             nothing.expand(0, &vec![false; self.rows]);
@@ -130,7 +130,7 @@ fn read<V: ColumnValues>(mut pages: impl PageReader, form: ColumnType, rows: usi
             Page::DictionaryPage { buf, num_values, encoding, .. } => {
                 let is_plain = matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY);
                 if !is_plain || dictionary.is_some() || num_values as usize > rows {
-                    return Err(damaged("a dictionary is not what it should be"));
+                    return Err(damaged("a dictionary page is invalid"));
                 }
                 let mut entries = V::of(form.kind, num_values as usize);
                 entries.decode(Cursor(&buf), Encoding::PLAIN, num_values as usize, None)?;

@@ -390,7 +390,7 @@ fn check_present(directory: &Path, file: &ManifestFile) -> Result<(), Error> {
         let name = file.name.escape_debug();
         return Err(refused(
             directory,
-            format!("its manifest has '{name}', which is no name of a file of it"),
+            format!("its manifest lists '{name}', which is not a file of an inventory"),
         ));
     }
     let path = directory.join(&file.name);

@@ -65,7 +65,7 @@ impl LongPaths {
         let mut wanted = HashSet::new();
         inventory.each(Table::Dirs, |group| paths.take(group, &mut wanted))?;
         paths.join().filter(|()| wanted.is_empty()).ok_or_else(|| {
-            inventory.refused("its directories do not fit together, or a path in it is too long")
+            inventory.refused("its directories contradict one another, or a path in it is too long")
         })?;
         Ok(paths)
     }
@@ -89,7 +89,7 @@ impl LongPaths {
             let name = raw.get(row).or(text.get(row)).unwrap_or_default();
             let parent = parents.get(row);
             if parent.is_some_and(|parent| !(1..id).contains(&parent)) {
-                return Err(damaged("a directory comes before the one that it is in"));
+                return Err(damaged("a directory comes before its parent"));
             }
             let start = self.names.len();
             self.names.extend_from_slice(name);

@@ -44,7 +44,7 @@ impl EntryColumns {
             let (name, link) = (either(&self.name, row), either(&self.link, row));
             let sound = !name.is_empty() && !name.contains(&0);
             if !sound || !chunk.push_row(self.row(row), name, link) {
-                return Err(damaged("a name is none"));
+                return Err(damaged("a name is empty or contains a NUL byte"));
             }
             self.metas
                 .optional_values(row)

@@ -51,7 +51,7 @@ impl ByteSource {
                 let end =
                     usize::try_from(offset).ok().and_then(|start| Some(start..start.checked_add(count)?));
                 let range = end.filter(|range| range.end <= bytes.len());
-                range.map(|range| bytes.slice(range)).ok_or_else(|| damaged("it ends too soon"))
+                range.map(|range| bytes.slice(range)).ok_or_else(|| damaged("it is truncated"))
             }
         }
     }
@@ -138,7 +138,7 @@ impl TableFile {
 /// Compares the hash of the file with the recorded one.
 pub(crate) fn verify(path: &Path, listed: &ManifestFile) -> Result<()> {
     if hash(&File::open(path)?, listed.bytes)? != u64::from_str_radix(&listed.xxh64, 16).ok() {
-        return Err(damaged("it is not as it was written: its hash is another"));
+        return Err(damaged("its hash differs from the recorded hash"));
     }
     Ok(())
 }

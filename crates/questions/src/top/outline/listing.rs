@@ -40,7 +40,7 @@ pub struct InvalidCursor;
 
 impl std::fmt::Display for InvalidCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("this is no place in a directory")
+        f.write_str("not a valid position in a directory")
     }
 }
 

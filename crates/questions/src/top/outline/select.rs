@@ -76,7 +76,7 @@ impl NodeSelection {
         let selection = Self { nodes, links, parents, nearest };
         selection
             .check()
-            .ok_or_else(|| inventory.refused("the sums of its directories do not fit together"))?;
+            .ok_or_else(|| inventory.refused("the sums of its directories contradict one another"))?;
         Ok((selection, total))
     }
 
@@ -119,7 +119,7 @@ fn set_parent(parents: &mut [u32], id: i64, parent: Option<i64>) -> parquet::err
     let place = usize::try_from(id).ok().and_then(|id| parents.get_mut(id));
     match (place, u32::try_from(parent)) {
         (Some(place), Ok(above)) if parent < id => *place = above,
-        _ => return Err(ParquetError::General("its directories do not fit together".to_owned())),
+        _ => return Err(ParquetError::General("its directories contradict one another".to_owned())),
     }
     Ok(())
 }

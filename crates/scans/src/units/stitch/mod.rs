@@ -86,8 +86,8 @@ impl Job {
         let missing = match (stopped, plan.failed()) {
             (Some(why), _) if plan.pending > 0 => Some(why.to_owned()),
             (_, 0) => (plan.pending > 0).then(|| "interrupted".to_owned()),
-            (_, 1) => Some("workers died of a unit".to_owned()),
-            (_, count) => Some(format!("workers died of {count} units")),
+            (_, 1) => Some("a unit killed its workers".to_owned()),
+            (_, count) => Some(format!("{count} units killed their workers")),
         };
         let scan = self.file.scan();
         let manifest = Manifest {
@@ -120,7 +120,7 @@ impl Job {
             remove(&old)?;
             rename_new(&self.out, &old).map_err(|error| Error::new(Op::Rename, &self.out, error))?;
         }
-        publish(whole, &self.out, ": remove that, and go on (--resume)")?;
+        publish(whole, &self.out, ": remove it, and continue (--resume)")?;
         if manifest.completeness.stopped.is_none() {
             self.remove_part()
         } else {
@@ -157,7 +157,7 @@ impl Stitcher<'_> {
     fn check_stop(&mut self) -> Result<(), Error> {
         (self.progress)(self.totals.entries);
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::new(Op::Write, Path::new(WHOLE), "it was interrupted"));
+            return Err(Error::new(Op::Write, Path::new(WHOLE), "interrupted"));
         }
         Ok(())
     }
