@@ -5,7 +5,10 @@
 //! Does not own: compiling the values (`rules`, `tls`, ...), the precedence of several sources.
 
 pub mod check;
+mod document;
 mod file;
+pub mod keys;
+mod message;
 mod mount;
 pub mod words;
 
@@ -16,11 +19,14 @@ use std::path::PathBuf;
 use fathom_files::pool::PoolLimits;
 use fathom_io::Model;
 use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::archive::format::ArchiveFormat;
 use crate::negotiate::Coding;
 use words::{AccessLogFormat, AddressSource, CleanUrlMode, ClientAuth, Etag, SendfilePolicy, Symlinks};
 
+pub use file::{ConfigFile, FileRefusal};
 pub use mount::MountConfig;
 
 /// The configuration of a whole server.
@@ -412,9 +418,9 @@ impl Default for SiteConfig {
     }
 }
 
-/// Compression while serving.
+/// Compression while serving: a table, or the list of its codings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+#[serde(remote = "Self", default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct CompressionConfig {
     /// The codings among `br`, `zstd`, `gzip`, the best first; empty turns compression off.
     pub codings: Vec<Coding>,
@@ -429,6 +435,31 @@ pub struct CompressionConfig {
 impl Default for CompressionConfig {
     fn default() -> Self {
         Self { codings: Vec::new(), min_bytes: 1024, max_bytes: 1 << 20, types: Vec::new() }
+    }
+}
+
+impl<'de> Deserialize<'de> for CompressionConfig {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(CompressionVisitor)
+    }
+}
+
+struct CompressionVisitor;
+
+impl<'de> Visitor<'de> for CompressionVisitor {
+    type Value = CompressionConfig;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a table, or a list of codings")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+        CompressionConfig::deserialize(MapAccessDeserializer::new(table))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        let codings = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(CompressionConfig { codings, ..CompressionConfig::default() })
     }
 }
 

@@ -53,6 +53,16 @@ impl Error {
         Self::new(Op::Configure, key, source)
     }
 
+    /// Creates the error of a value that is missing under `key`, or that requires another one.
+    pub(crate) fn incomplete(key: impl Into<String>, cause: &'static str) -> Self {
+        Self::configure(key, Incomplete(cause))
+    }
+
+    /// Returns whether a value is missing, or requires another one.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.source.is::<Incomplete>()
+    }
+
     /// Returns the operation that failed.
     #[must_use]
     pub fn op(&self) -> Op {
@@ -75,6 +85,18 @@ impl Error {
         }
     }
 }
+
+/// The reason why a configuration lacks a value.
+#[derive(Debug)]
+struct Incomplete(&'static str);
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Source for Incomplete {}
 
 /// Returns the cause of `error`. For an error of the operating system that is the message of
 /// strerror(3).

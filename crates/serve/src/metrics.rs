@@ -200,53 +200,38 @@ impl Metrics {
     #[must_use]
     pub fn render(&self, gauges: &Gauges) -> String {
         let mut exposition = Exposition::default();
-        exposition.family("fathom_build_info", "gauge", "Always 1; the label says what is running.");
+        exposition.family("fathom_build_info", "gauge", "Always 1; the label has the version.");
         exposition.sample("fathom_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         self.render_requests(&mut exposition);
         self.render_histogram(
             &mut exposition,
             "fathom_request_duration_seconds",
-            "From first to last byte.",
+            "Time from the first to the last byte.",
             |w| &w.durations,
         );
-        let stalls = "How long a worker was away in one call.";
+        let stalls = "Time that a worker spent in one call.";
         self.render_histogram(&mut exposition, "fathom_worker_stall_seconds", stalls, |w| &w.stalls);
-        exposition.single("fathom_connections", "gauge", "Connections that are open.", self.connections());
+        exposition.single("fathom_connections", "gauge", "Open connections.", self.connections());
         let opened = self.sum(|worker| &worker.opened);
-        exposition.single("fathom_connections_total", "counter", "Connections that were accepted.", opened);
-        exposition.single(
-            "fathom_pool_queue",
-            "gauge",
-            "Requests that wait for a thread.",
-            gauges.pool_queue,
-        );
+        exposition.single("fathom_connections_total", "counter", "Accepted connections.", opened);
+        exposition.single("fathom_pool_queue", "gauge", "Requests waiting for a thread.", gauges.pool_queue);
         exposition.single("fathom_pool_threads", "gauge", "Threads of the pool.", gauges.pool_threads);
         let ListingGauges { reads, reading, bytes } = gauges.listings;
-        exposition.single(
-            "fathom_listing_reads_total",
-            "counter",
-            "Directories that were read for listings.",
-            reads,
-        );
-        exposition.single(
-            "fathom_listing_reads",
-            "gauge",
-            "Directories that are being read for listings.",
-            reading,
-        );
+        exposition.single("fathom_listing_reads_total", "counter", "Directories read for listings.", reads);
+        exposition.single("fathom_listing_reads", "gauge", "Directories being read for listings.", reading);
         exposition.single("fathom_listing_bytes", "gauge", "Bytes of entries and pages of listings.", bytes);
-        let buffered = "Bytes of responses in memory that wait for their clients.";
+        let buffered = "Bytes of responses in memory, waiting for their clients.";
         exposition.single("fathom_buffered_bytes", "gauge", buffered, gauges.buffered_bytes);
-        let panics = "Panics, each of which is a bug and has ended one connection or call.";
+        let panics = "Panics: each is a bug, and closed one connection or call.";
         exposition.single("fathom_panics_total", "counter", panics, gauges.panics);
-        let lost = "Lines the access log has lost.";
+        let lost = "Lines lost by the access log.";
         exposition.single("fathom_log_lines_dropped_total", "counter", lost, gauges.log_lines_dropped);
         render_nowait(&mut exposition, &gauges.nowait_unsupported);
         exposition.text
     }
 
     fn render_requests(&self, exposition: &mut Exposition) {
-        exposition.family("fathom_requests_total", "counter", "Requests that were answered.");
+        exposition.family("fathom_requests_total", "counter", "Answered requests.");
         for (row, method) in METHODS.iter().enumerate() {
             for slot in 0..=STATUSES.len() {
                 let count = self.sum_of(|worker| worker.requests.get(row)?.get(slot));
@@ -261,8 +246,8 @@ impl Metrics {
             }
         }
         let bytes = self.sum(|worker| &worker.response_bytes);
-        exposition.single("fathom_response_bytes_total", "counter", "Bytes of bodies that were sent.", bytes);
-        exposition.family("fathom_sources_total", "counter", "Responses by where their bytes came from.");
+        exposition.single("fathom_response_bytes_total", "counter", "Bytes of bodies sent.", bytes);
+        exposition.family("fathom_sources_total", "counter", "Responses by the source of their bytes.");
         for source in BodySource::ALL {
             let word = if source == BodySource::Other { OTHER } else { source.word() };
             let count = self.sum_of(|worker| worker.sources.get(source.index()));
@@ -301,7 +286,7 @@ impl Metrics {
 
 fn render_nowait(exposition: &mut Exposition, devices: &[(u32, u32)]) {
     let name = "fathom_nowait_unsupported";
-    exposition.family(name, "gauge", "Filesystems that refuse reads that must not wait.");
+    exposition.family(name, "gauge", "File systems that refuse reads without waiting.");
     for (major, minor) in devices.iter().take(DEVICES_MAX) {
         exposition.sample(name, &[("device", &format!("{major}:{minor}"))], 1);
     }

@@ -189,7 +189,7 @@ impl SitePlan {
     ) -> Result<Self, Error> {
         let (dir, single_file) = split_root(&site.root);
         if site.explore && single_file.is_some() {
-            return Err(Error::configure(format!("{key}.root"), "this is a file, which has no inventories"));
+            return Err(Error::configure(format!("{key}.root"), "a file, not a directory with inventories"));
         }
         // A root that names a file names the target of a link as well: follow the link even if it
         // leads out of the directory.
@@ -341,7 +341,7 @@ pub(crate) fn links(site: &config::SiteConfig) -> Links {
 /// Returns the cause of an error of opening a directory.
 pub(crate) fn open_cause(errno: Errno) -> Box<dyn std::error::Error + Send + Sync> {
     match errno {
-        Errno::NOSYS => "openat2(2), which Linux has since 5.6, is missing or forbidden here".into(),
+        Errno::NOSYS => "openat2(2) is missing (Linux 5.6 or newer has it) or forbidden".into(),
         errno => std::io::Error::from(errno).into(),
     }
 }

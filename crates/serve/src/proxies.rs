@@ -45,10 +45,7 @@ impl TrustedProxies {
         };
         let networks: Vec<_> = config.addresses.iter().enumerate().map(named).collect::<Result<_, _>>()?;
         if networks.is_empty() && config.source.is_some() {
-            return Err(Error::configure(
-                "proxies.source",
-                "it goes with 'addresses', and no proxy is trusted",
-            ));
+            return Err(Error::incomplete("proxies.source", "requires 'addresses': no proxy is trusted"));
         }
         Ok((!networks.is_empty()).then_some(Self { networks, source }))
     }

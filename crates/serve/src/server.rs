@@ -248,13 +248,19 @@ impl Server {
     }
 
     /// Applies `config` to the requests from now on, reloads certificates and reopens the logs.
-    /// Returns warnings that name the settings that take a restart.
+    /// Returns warnings that name the settings that need a restart, and the reason why a restart
+    /// would fail.
     ///
     /// # Errors
     /// The errors of a start; then nothing has changed.
     pub fn reload(&mut self, config: &Config) -> Result<Vec<String>, Error> {
         let plan = Plan::new(config)?;
         let mut warnings = self.restart_only_changes(config);
+        if !warnings.is_empty()
+            && let Err(error) = Self::check(config)
+        {
+            warnings.push(format!("a restart would fail: {error}"));
+        }
         if let Some(tls) = &self.shared.tls {
             warnings.extend(tls.reload()?);
         }
@@ -271,7 +277,7 @@ impl Server {
         access.into_iter().chain(self.shared.errors.reopen().err()).map(|error| error.to_string()).collect()
     }
 
-    /// Returns a warning for each setting of `config` that differs from the start and takes a
+    /// Returns a warning for each setting of `config` that differs from the start and needs a
     /// restart.
     fn restart_only_changes(&self, config: &Config) -> Vec<String> {
         let old = &self.config;
@@ -287,7 +293,7 @@ impl Server {
             ("access-log", old.access_log != config.access_log),
             ("error-log", old.error_log != config.error_log),
         ];
-        let said = |(key, _): &(&str, bool)| format!("'{key}' has changed, which takes a new start");
+        let said = |(key, _): &(&str, bool)| format!("'{key}' has changed, which needs a restart");
         changed.iter().filter(|(_, changed)| *changed).map(said).collect()
     }
 
@@ -362,7 +368,7 @@ fn run_worker(shared: &SharedState, params: WorkerParams) {
     }) else {
         return;
     };
-    shared.errors.note(&format!("a worker has ended, and the server ends: {}", cause(&error)));
+    shared.errors.note(&format!("a worker exited, shutting down: {}", cause(&error)));
     // Release: pairs with the Acquire in `has_failed`, for callers that learn of the failure by
     // a signal.
     shared.has_failed.store(true, Ordering::Release);

@@ -162,10 +162,10 @@ impl SiteRoot {
         (state.reported_gone, state.reported_at) = (state.root.is_err(), Some(now));
         let path = self.configured_path.display();
         Some(match &state.root {
-            Ok(_) => format!("'{path}' is there again and served"),
+            Ok(_) => format!("'{path}' exists again and is served"),
             Err(errno) => {
                 let cause = String::from_utf8_lossy(&fathom_text::strerror(*errno)).into_owned();
-                format!("cannot open '{path}': {cause}; requests are answered 503 until it is back")
+                format!("cannot open '{path}': {cause}; answering 503 until it exists")
             }
         })
     }
@@ -234,7 +234,7 @@ mod tests {
         }
         fs::create_dir(&path).unwrap();
         assert_eq!(said(999), None);
-        assert!(said(1000).unwrap().ends_with("' is there again and served"));
+        assert!(said(1000).unwrap().ends_with("' exists again and is served"));
         assert_eq!(said(5000), None);
     }
 

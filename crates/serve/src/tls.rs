@@ -111,7 +111,7 @@ fn load(
     };
     let names = CertificateResolver::new(Arc::clone(first), others).map_err(|at| {
         let path = files.more.get(at).map(|pair| pair.certificate.as_path()).unwrap_or(Path::new(""));
-        certificate_error(path, "it has no DNS name (subjectAltName) by which a client could ask for it")
+        certificate_error(path, "it has no DNS name (subjectAltName)")
     })?;
     let verifier = verifier(files, &provider)?;
     let failed = |cause| Error::new(Op::Start, "TLS", BoxedCause::from(cause));
@@ -186,13 +186,13 @@ fn private_key(path: &Path) -> Result<(PrivateKeyDer<'static>, Option<String>), 
         .iter()
         .any(|mark| contains(&pem, mark))
     {
-        return Err(error("it is encrypted, and a server asks for no password ('openssl pkey' decrypts it)"));
+        return Err(error("it is encrypted: decrypt it with 'openssl pkey'"));
     }
     let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|cause| match cause {
         PemError::NoItemsFound => error("the file has no private key (PEM)"),
         cause => error(pem_words(&cause)),
     })?;
-    let warning = format!("everybody on this machine may read the key '{}'", path.display());
+    let warning = format!("all users of this machine can read the key '{}'", path.display());
     Ok((key, (mode & OTHERS_READ != 0).then_some(warning)))
 }
 
@@ -218,7 +218,7 @@ fn check_pair(
             (true, 0) => return Ok(()),
             (true, _) => {
                 let order =
-                    "its order is wrong: the server's own certificate has to be the first, then its issuer's";
+                    "the order is wrong: the server's own certificate must come first, then its issuer's";
                 return Err(certificate_error(certificate_path, order));
             }
         }

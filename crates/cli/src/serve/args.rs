@@ -4,13 +4,14 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use fathom_serve::config::SiteConfig;
+use fathom_serve::config::keys::KEYS;
+use fathom_serve::config::{ConfigFile, FileRefusal, SiteConfig};
 use fathom_serve::{Config, Error};
 use fathom_text::quote::Charset;
 
 use super::env;
 use super::merge::merge;
-use super::table::{SERVE, ServeOption};
+use super::table::{FLAGS, SERVE, ServeOption};
 use super::value::OptionArg;
 use crate::shared::cmdline::{self, ArgsEnd, no_more};
 
@@ -18,7 +19,12 @@ use crate::shared::cmdline::{self, ArgsEnd, no_more};
 #[derive(Debug)]
 pub(crate) enum ServeAction {
     Check(Box<Config>),
-    IoReport { config: Box<Config>, json: bool },
+    /// Print the table of keys of the configuration file.
+    HelpConfig,
+    IoReport {
+        config: Box<Config>,
+        json: bool,
+    },
     Serve(Box<Config>),
 }
 
@@ -27,8 +33,8 @@ pub(crate) enum ServeAction {
 pub(crate) enum ServeArgsError {
     /// The command line requests a text, or the command line or the environment is invalid.
     Args(ArgsEnd),
-    /// An error in the configuration file.
-    File(Error),
+    /// The errors in the configuration file, in the order of lines.
+    File(Vec<Error>),
 }
 
 impl From<ArgsEnd> for ServeArgsError {
@@ -51,15 +57,20 @@ pub(crate) fn parse(
     charset: Charset,
 ) -> Result<ServeAction, ServeArgsError> {
     let (mut options, mut check, mut report, mut json) = (Vec::new(), false, false, false);
+    let mut help_config = false;
     let operands = cmdline::parse(&SERVE, words, charset, |key, option| {
         match key {
             ServeOption::Check => check = true,
+            ServeOption::HelpConfig => help_config = true,
             ServeOption::IoReport => report = true,
             ServeOption::Json => json = true,
             key => options.push(OptionArg { key, name: option.spelling, value: option.given, charset }),
         }
         Ok(())
     })?;
+    if help_config {
+        return Ok(ServeAction::HelpConfig);
+    }
     options.extend(operand(operands, charset)?);
     let config = Box::new(config(env::read(get, charset), options)?);
     Ok(match (check, report) {
@@ -84,14 +95,32 @@ fn operand(operands: Vec<OsString>, charset: Charset) -> Result<Option<OptionArg
 
 fn config(variables: Vec<OptionArg>, options: Vec<OptionArg>) -> Result<Config, ServeArgsError> {
     let named = |source: &[OptionArg]| source.iter().rfind(|given| given.key == ServeOption::Config).cloned();
-    let file = match named(&options).or_else(|| named(&variables)) {
-        // Without a directory in it, nothing is served: the working directory of a service is `/`.
-        Some(given) => Config::read(&given.path()?).map_err(ServeArgsError::File)?,
-        None => {
-            Config { site: SiteConfig { root: ".".into(), ..SiteConfig::default() }, ..Config::default() }
-        }
+    let path = named(&options).or_else(|| named(&variables)).map(|given| given.path()).transpose()?;
+    let sources = [variables, options];
+    let Some(path) = path else {
+        // With a file, there is no default: the working directory of a service is `/`.
+        let site = SiteConfig { root: ".".into(), ..SiteConfig::default() };
+        return Ok(merge(Config { site, ..Config::default() }, &sources)?);
     };
-    Ok(merge(file, &[variables, options])?)
+    let file = ConfigFile::read(&path).map_err(|error| ServeArgsError::File(vec![error]))?;
+    let set: Vec<_> = sources.iter().flatten().flat_map(keys_of).collect();
+    let is_set = |key: &str| set.iter().any(|own| is_at_or_below(key, own));
+    file.config(|config| merge(config, &sources), is_set).map_err(|refusal| match refusal {
+        FileRefusal::File(errors) => ServeArgsError::File(errors),
+        FileRefusal::Other(message) => message.into(),
+    })
+}
+
+/// Returns the keys of the configuration file that mean the same as an option.
+fn keys_of(given: &OptionArg) -> impl Iterator<Item = &'static str> + use<> {
+    let name = FLAGS.iter().find(|flag| flag.own_key() == Some(given.key)).and_then(|flag| flag.long);
+    let is_own = move |options: &[&str]| name.is_some_and(|name| options.contains(&name));
+    KEYS.iter().filter(move |row| is_own(row.options)).map(|row| row.key)
+}
+
+/// Returns whether `key` is `own`, or below it.
+fn is_at_or_below(key: &str, own: &str) -> bool {
+    key.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
 }
 
 #[cfg(test)]
@@ -169,14 +198,18 @@ mod tests {
     #[test]
     fn errors_name_their_place() {
         for (line, variables, expected) in [
-            (&["--port=x"][..], &[][..], "invalid argument 'x' for '--port': a port is a number up to 65535"),
+            (
+                &["--port=x"][..],
+                &[][..],
+                "invalid argument 'x' for '--port': expected a port, a number up to 65535",
+            ),
             (
                 &[],
                 &[("FATHOM_SERVE_DRAIN", "x")],
-                "invalid argument 'x' for 'FATHOM_SERVE_DRAIN': a time is like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
+                "invalid argument 'x' for 'FATHOM_SERVE_DRAIN': expected a time like 500ms, 10s, 1.5h, 1h30m, 2d, 1w or 1y",
             ),
             (&["a", "b"], &[], "extra operand 'b'"),
-            (&[""], &[], "invalid argument '' for 'DIR': a path is not empty"),
+            (&[""], &[], "invalid argument '' for 'DIR': the path is empty"),
             (&["--nonsense"], &[], "unrecognized option '--nonsense'"),
         ] {
             match parse_line(line, variables) {
@@ -188,7 +221,7 @@ mod tests {
         }
         let refused = parse_line(&["-c", "/nonexistent/a.toml"], &[]);
         assert!(
-            matches!(refused, Err(ServeArgsError::File(error)) if error.thing() == "/nonexistent/a.toml")
+            matches!(refused, Err(ServeArgsError::File(errors)) if errors[0].thing() == "/nonexistent/a.toml")
         );
     }
 }

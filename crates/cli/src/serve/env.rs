@@ -11,7 +11,8 @@ use crate::shared::flag::Flag;
 /// The prefix of all variables.
 const PREFIX: &str = "FATHOM_SERVE_";
 /// Options that select an action and have no variable.
-const ACTIONS: [ServeOption; 3] = [ServeOption::Check, ServeOption::IoReport, ServeOption::Json];
+const ACTIONS: [ServeOption; 4] =
+    [ServeOption::Check, ServeOption::HelpConfig, ServeOption::IoReport, ServeOption::Json];
 /// Repeatable options, whose variable has one value per line.
 const REPEATED: [ServeOption; 10] = [
     ServeOption::Certificate,

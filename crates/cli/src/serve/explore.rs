@@ -121,8 +121,8 @@ impl InventoryStore {
         self.shown.clone().ok_or_else(|| {
             let root = root.display();
             match self.is_empty {
-                true => GenerateError::Absent(format!("there is no inventory in '{root}'")),
-                false => failed(format_args!("there is no inventory that can be opened in '{root}'")),
+                true => GenerateError::Absent(format!("no inventory in '{root}'")),
+                false => failed(format_args!("no readable inventory in '{root}'")),
             }
         })
     }

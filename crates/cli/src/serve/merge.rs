@@ -23,7 +23,7 @@ const PORT: u16 = 8080;
 /// The default port for plain requests to redirect.
 const PLAIN_PORT: u16 = 80;
 const ADDRESS_FORMS: &str =
-    "an address is like 8080, 127.0.0.1:8080, [::1]:80, :80, unix:/run/fathom.sock or systemd";
+    "expected an address like 8080, 127.0.0.1:8080, [::1]:80, :80, unix:/run/fathom.sock or systemd";
 
 /// Returns `config`, overridden by `sources` in ascending precedence. Error messages do not contain
 /// the program name.
@@ -33,7 +33,8 @@ pub(crate) fn merge(config: Config, sources: &[Vec<OptionArg>]) -> Result<Config
     let (mut certificates, mut keys): (Vec<_>, Vec<_>) = more.unzip();
     certificates.splice(..0, tls.certificate.clone());
     keys.splice(..0, tls.key.clone());
-    let mut builder = ConfigBuilder { port: PORT, tls, certificates, keys, mounted: Vec::new(), config };
+    let (mounted, has_tls_options) = (Vec::new(), false);
+    let mut builder = ConfigBuilder { port: PORT, tls, certificates, keys, mounted, has_tls_options, config };
     for source in sources {
         builder.clear(source);
         source.iter().try_for_each(|given| builder.apply(given))?;
@@ -50,6 +51,8 @@ struct ConfigBuilder {
     keys: Vec<PathBuf>,
     /// The paths mounted by the current source.
     mounted: Vec<String>,
+    /// Whether an option is about TLS. The check reports errors of the file alone.
+    has_tls_options: bool,
 }
 
 impl ConfigBuilder {
@@ -84,6 +87,10 @@ impl ConfigBuilder {
     }
 
     fn address(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
+        self.has_tls_options |= !matches!(
+            given.key,
+            ServeOption::Listen | ServeOption::Port | ServeOption::TrustedProxies | ServeOption::ClientFrom
+        );
         match given.key {
             ServeOption::Listen => {
                 let all = list(given.text()?);
@@ -92,7 +99,7 @@ impl ConfigBuilder {
                 }
                 self.config.listen.extend(all);
             }
-            ServeOption::Port => self.port = given.number("a port is a number up to 65535")?,
+            ServeOption::Port => self.port = given.number("expected a port, a number up to 65535")?,
             ServeOption::Certificate => self.certificates.push(given.path()?),
             ServeOption::CertificateSecret => self.keys.push(given.path()?),
             ServeOption::SelfSigned => self.tls.self_signed = given.yes()?,
@@ -113,7 +120,7 @@ impl ConfigBuilder {
     /// directory and keeps the other settings. Rejecting a duplicate within one source is up to the
     /// check.
     fn mount(&mut self, given: &OptionArg) -> Result<(), Vec<u8>> {
-        let (path, root) = given.path_pair("a path, '=' and a directory, like /docs=/srv/docs")?;
+        let (path, root) = given.path_pair("expected PATH=DIR, like /docs=/srv/docs")?;
         let mount = MountConfig { path, root, ..MountConfig::default() };
         let at = mount.at().to_owned();
         let mounts = &mut self.config.site.mounts;
@@ -144,7 +151,7 @@ impl ConfigBuilder {
             }
             ServeOption::Spa => site.fallback = optional_path(given, "/index.html")?,
             ServeOption::ErrorPage => {
-                let (status, path) = given.pair('=', "a status, '=' and a path")?;
+                let (status, path) = given.pair('=', "expected STATUS=PATH, like 404=/404.html")?;
                 site.error_pages.insert(status, path);
             }
             ServeOption::CleanUrls => {
@@ -177,7 +184,7 @@ impl ConfigBuilder {
         match given.key {
             ServeOption::Etag => site.etag = Some(given.word()?),
             ServeOption::CacheControl => {
-                let (path, value) = given.pair('=', "a glob, '=' and a value")?;
+                let (path, value) = given.pair('=', "expected GLOB=VALUE, like '*.js=max-age=3600'")?;
                 site.cache_control.push(CacheControlRule { path, value, always: false });
             }
             ServeOption::Header => site.headers.push(header(given)?),
@@ -190,7 +197,7 @@ impl ConfigBuilder {
             // This option does not set origins. The check reports their absence.
             ServeOption::CorsHeaders => site.cors.get_or_insert_default().allow_headers = list(given.text()?),
             ServeOption::Auth => {
-                let (user, hash) = given.pair(':', "a name, ':' and a hash")?;
+                let (user, hash) = given.pair(':', "expected USER:HASH, like 'alice:$2b$...'")?;
                 site.auth.get_or_insert_default().users.insert(user, hash);
             }
             ServeOption::AuthFile => site.auth.get_or_insert_default().file = Some(given.path()?),
@@ -209,13 +216,13 @@ impl ConfigBuilder {
             ServeOption::Sendfile => config.sendfile = Some(given.word()?),
             ServeOption::Io => config.io = Some(given.word()?),
             ServeOption::Workers => {
-                config.workers = Some(given.number::<NonZeroUsize>("a number, at least 1")?)
+                config.workers = Some(given.number::<NonZeroUsize>("expected a number of at least 1")?)
             }
             ServeOption::PoolThreads => {
                 config.pool.get_or_insert_default().threads =
-                    given.number::<NonZeroUsize>("a number, at least 1")?.get()
+                    given.number::<NonZeroUsize>("expected a number of at least 1")?.get()
             }
-            ServeOption::CacheFiles => config.cache.files = given.number("a number")?,
+            ServeOption::CacheFiles => config.cache.files = given.number("expected a number")?,
             ServeOption::CacheAge => config.cache.age_ms = given.time()?,
             _ => config.cache.bytes = given.size()?,
         }
@@ -226,22 +233,24 @@ impl ConfigBuilder {
         let limits = &mut self.config.limits;
         match given.key {
             ServeOption::MaxConnections => {
-                limits.connections = given.number::<NonZeroUsize>("a number, at least 1")?.get()
+                limits.connections = given.number::<NonZeroUsize>("expected a number of at least 1")?.get()
             }
             ServeOption::MaxHeaderBytes => limits.header_bytes = given.size()?,
-            ServeOption::MaxHeaders => limits.headers = given.number("a number")?,
+            ServeOption::MaxHeaders => limits.headers = given.number("expected a number")?,
             ServeOption::MaxTarget => limits.target_bytes = given.size()?,
             ServeOption::MaxBody => limits.body_bytes = given.size()?,
-            ServeOption::MaxRanges => limits.ranges = given.number("a number")?,
-            ServeOption::MaxStreams => limits.streams = given.number("a number")?,
+            ServeOption::MaxRanges => limits.ranges = given.number("expected a number")?,
+            ServeOption::MaxStreams => limits.streams = given.number("expected a number")?,
             ServeOption::MaxListingBytes => limits.listing_bytes = given.size()?,
-            ServeOption::MaxArchives => limits.archives = given.number("a number")?,
+            ServeOption::MaxArchives => limits.archives = given.number("expected a number")?,
             ServeOption::MaxRate => limits.requests_per_s = rate(given)?,
             ServeOption::MaxBurst => {
-                limits.burst = Some(given.number::<NonZeroU32>("a number, at least 1")?.get())
+                limits.burst = Some(given.number::<NonZeroU32>("expected a number of at least 1")?.get())
             }
-            ServeOption::MaxPasswordChecks => limits.password_checks = given.number("a number")?,
-            ServeOption::MaxWrongPasswords => limits.wrong_passwords_per_min = given.number("a number")?,
+            ServeOption::MaxPasswordChecks => limits.password_checks = given.number("expected a number")?,
+            ServeOption::MaxWrongPasswords => {
+                limits.wrong_passwords_per_min = given.number("expected a number")?
+            }
             ServeOption::MaxBuffers => limits.buffer_bytes = given.size()?,
             ServeOption::HeaderTimeout => limits.header_timeout_ms = given.time()?,
             ServeOption::IdleTimeout => limits.idle_timeout_ms = given.time()?,
@@ -286,23 +295,35 @@ impl ConfigBuilder {
                 *text = whole;
             }
         });
-        let Self { mut tls, certificates, keys, .. } = self;
-        if certificates.len() != keys.len() {
-            return Err(b"encryption takes both --tls-cert and --tls-key, as many of each".to_vec());
+        if self.has_tls_options {
+            self.config.tls = tls(self.tls, self.certificates, self.keys)?;
         }
-        let mut pairs = certificates.into_iter().zip(keys);
-        (tls.certificate, tls.key) = pairs.next().unzip();
-        tls.more = pairs.map(|(certificate, key)| CertificateFiles { certificate, key }).collect();
-        let is_off = tls.certificate.is_none() && !tls.self_signed;
-        if is_off && tls != TlsConfig::default() {
-            return Err(b"encryption takes --tls-cert and --tls-key, or --tls-self-signed".to_vec());
-        }
-        self.config.tls = (!is_off).then_some(tls);
         if self.config.site.explore && self.config.limits.listing_bytes < BODY_BYTES_MAX {
-            return Err(format!("--explore takes --max-listing-bytes={BODY_BYTES_MAX} or more").into_bytes());
+            return Err(
+                format!("--explore requires --max-listing-bytes={BODY_BYTES_MAX} or more").into_bytes()
+            );
         }
         Ok(self.config)
     }
+}
+
+/// Returns the settings of TLS; `None` if it is off.
+fn tls(
+    mut tls: TlsConfig,
+    certificates: Vec<PathBuf>,
+    keys: Vec<PathBuf>,
+) -> Result<Option<TlsConfig>, Vec<u8>> {
+    if certificates.len() != keys.len() {
+        return Err(b"--tls-cert and --tls-key must be given equally often".to_vec());
+    }
+    let mut pairs = certificates.into_iter().zip(keys);
+    (tls.certificate, tls.key) = pairs.next().unzip();
+    tls.more = pairs.map(|(certificate, key)| CertificateFiles { certificate, key }).collect();
+    let is_off = tls.certificate.is_none() && !tls.self_signed;
+    if is_off && tls != TlsConfig::default() {
+        return Err(b"TLS requires --tls-cert and --tls-key, or --tls-self-signed".to_vec());
+    }
+    Ok((!is_off).then_some(tls))
 }
 
 /// Returns the path of an optional endpoint; `None` if it is turned off.
@@ -318,7 +339,11 @@ fn optional_path(given: &OptionArg, usual: &str) -> Result<Option<String>, Vec<u
 /// admit everybody.
 fn some(given: &OptionArg, elements: &str) -> Result<Vec<String>, Vec<u8>> {
     let found = list(given.text()?);
-    if found.is_empty() { Err(given.refuse(&format!("{elements}, separated by commas"))) } else { Ok(found) }
+    if found.is_empty() {
+        Err(given.refuse(&format!("expected {elements}, separated by commas")))
+    } else {
+        Ok(found)
+    }
 }
 
 /// Parses a number of requests per second, which may have a fraction.
@@ -328,11 +353,12 @@ fn rate(given: &OptionArg) -> Result<f64, Vec<u8>> {
     digits
         .then(|| text.parse().ok())
         .flatten()
-        .ok_or_else(|| given.refuse("a number of requests, like 20 or 0.5"))
+        .ok_or_else(|| given.refuse("expected a number of requests, like 20 or 0.5"))
 }
 
 fn auth_rule(given: &OptionArg) -> Result<AuthRule, Vec<u8>> {
-    let (path, users) = given.pair('=', "a glob, '=' and names of users, '*' or '-'")?;
+    let (path, users) =
+        given.pair('=', "expected GLOB=USERS, like '/private=alice,bob', '/staff=*' or '/public=-'")?;
     Ok(match users.as_str() {
         "-" => AuthRule { path, public: true, ..AuthRule::default() },
         users => AuthRule { path, users: list(users), ..AuthRule::default() },
@@ -340,7 +366,7 @@ fn auth_rule(given: &OptionArg) -> Result<AuthRule, Vec<u8>> {
 }
 
 fn header(given: &OptionArg) -> Result<HeaderRule, Vec<u8>> {
-    let expected = "a glob, '=', a name, ':' and a value";
+    let expected = "expected GLOB=NAME:VALUE, like '*.pdf=X-Robots-Tag:noindex'";
     let (path, header) = given.pair('=', expected)?;
     let (name, value) = header.split_once(':').ok_or_else(|| given.refuse(expected))?;
     Ok(HeaderRule { path, set: [(name.trim().to_owned(), value.trim().to_owned())].into(), always: false })

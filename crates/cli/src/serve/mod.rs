@@ -1,6 +1,7 @@
 //! `fathom serve`: from the command line to the exit status.
 
 mod args;
+mod config_help;
 mod env;
 mod explore;
 mod merge;
@@ -14,6 +15,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use fathom_io::sys::raise_fd_limit;
+use fathom_serve::config::SiteConfig;
 use fathom_serve::server::Server;
 use fathom_serve::{Config, Error, rules};
 
@@ -31,10 +33,11 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
     let parse = || args::parse(words.iter().cloned(), &locale::env, charset);
     let warn_of_variables = || {
         for name in env::unknown(std::env::vars_os().map(|(name, _)| name)) {
-            print_error(NAME, format!("warning: the variable {name} is that of no option").as_bytes());
+            print_error(NAME, format!("warning: no option has the variable {name}").as_bytes());
         }
     };
     let done = match parse() {
+        Ok(ServeAction::HelpConfig) => Ok(print(NAME, &config_help::table())),
         Ok(ServeAction::Check(config)) => {
             warn_of_variables();
             check(&config)
@@ -58,7 +61,10 @@ pub(crate) fn main(words: Vec<OsString>) -> u8 {
                 parsed
             })
         }
-        Err(ServeArgsError::File(error)) => Err(error),
+        Err(ServeArgsError::File(errors)) => {
+            errors.iter().for_each(|error| print_error(NAME, error.to_string().as_bytes()));
+            return FAILED;
+        }
         Err(ServeArgsError::Args(end)) => return end.answer(&table::SERVE),
     };
     done.unwrap_or_else(|error| {
@@ -73,21 +79,36 @@ fn shown(root: &Path) -> String {
     absolute.display().to_string().escape_debug().to_string()
 }
 
-/// Performs the checks of a start, without binding an address.
+/// Performs the checks of a start, without binding an address. Prints addresses, certificates and
+/// sites.
 fn check(config: &Config) -> Result<u8, Error> {
     for warning in Server::check(config)? {
         print_error(NAME, format!("warning: {warning}").as_bytes());
     }
-    let mut text = format!("The configuration makes sense. Listens on {}.\n", config.listen.join(", "));
-    for (key, site) in rules::sites(config) {
-        let mounts = site.mounts.iter().enumerate();
-        let mounts = mounts.map(|(number, mount)| (format!("{key}.mounts[{number}]"), &mount.root));
-        for (key, root) in std::iter::once((key.clone(), &site.root)).chain(mounts) {
-            text += &match root.as_os_str().is_empty() {
-                true => format!("{key}: no directory, so requests for other hosts are refused (421)\n"),
-                false => format!("{key}: '{}'\n", shown(root)),
-            };
-        }
+    let mut lines = vec!["Configuration OK".to_owned()];
+    lines.extend(config.listen.iter().map(|address| format!("listen on {address}")));
+    if let Some(tls) = &config.tls {
+        let more = tls.more.iter().map(|files| &files.certificate);
+        let certificates = tls.certificate.iter().chain(more);
+        lines.extend(certificates.map(|path| format!("certificate '{}'", shown(path))));
+        lines.extend(tls.self_signed.then(|| "certificate: self-signed".to_owned()));
+        lines.extend(tls.redirect_from.iter().map(|address| format!("redirect {address} to HTTPS")));
     }
-    Ok(print(NAME, &text))
+    lines.extend(rules::sites(config).flat_map(|(key, site)| described(&key, site)));
+    Ok(print(NAME, &(lines.join("\n") + "\n")))
+}
+
+/// Returns a line for a site, and one for each of its mounts.
+fn described(key: &str, site: &SiteConfig) -> Vec<String> {
+    let name = match (key, site.names.is_empty()) {
+        ("site", true) => "default site".to_owned(),
+        ("site", false) => format!("default site {}", site.names.join(", ")),
+        _ => format!("site {}", site.names.join(", ")),
+    };
+    let own = match site.has_root() {
+        true => format!("{name}: '{}'", shown(&site.root)),
+        false => format!("{name}: no directory, so requests for other hosts are refused (421)"),
+    };
+    let mounts = site.mounts.iter().map(|mount| format!("{name}, {}: '{}'", mount.path, shown(&mount.root)));
+    std::iter::once(own).chain(mounts).collect()
 }

@@ -83,7 +83,7 @@ fn sizes(report: &Report, note: Option<&str>) -> Vec<(&'static str, String)> {
         sizes.descriptors, sizes.connections, cache.files
     );
     let lack =
-        "; that is more than this process may have: files are kept for less time then, and connections wait";
+        "; more than this process may open: files will be kept for less time, and connections will wait";
     vec![
         ("workers", sizes.workers.to_string()),
         (
@@ -175,7 +175,7 @@ mod tests {
                 openat2: works(),
                 resolve_cached: works(),
                 nowait: CallStatus::Untested,
-                cachestat: CallStatus::Fails("it takes Linux 6.5".to_owned()),
+                cachestat: CallStatus::Fails("needs Linux 6.5".to_owned()),
                 sendfile: works(),
                 uring: works(),
             },
@@ -199,7 +199,7 @@ mod tests {
 kernel:         Linux 6.1
 path:           's'$'\\n'
 file system:    ext4
-device:         8:1, no disk that the kernel tells of
+device:         8:1, unknown disk
 CPUs:           2
 open files:     1024
 locked memory:  unlimited
@@ -207,13 +207,13 @@ tried on:       nothing: no such file
 openat2:        works
 RESOLVE_CACHED: works
 RWF_NOWAIT:     not tried
-cachestat:      it takes Linux 6.5
+cachestat:      needs Linux 6.5
 sendfile:       works
 io_uring:       works
 workers:        2
 pool:           up to 4 threads, 3 of them on one device; 9 calls may wait; from somewhere
 cache:          100 files; bodies of up to 5 bytes, 10 bytes together; looked at again after 7 ms
-descriptors:    1100 for 1000 connections and 100 kept files, besides those of files being sent; that is more than this process may have: files are kept for less time then, and connections wait
+descriptors:    1100 for 1000 connections and 100 kept files, besides those of files being sent; more than this process may open: files will be kept for less time, and connections will wait
 --io auto:      available: adapts
 --io uring:     unavailable: cannot
 cold lookup:    by the pool
@@ -239,7 +239,7 @@ note:           all is well
                 "openat2": { "works": true, "note": "works" },
                 "RESOLVE_CACHED": { "works": true, "note": "works" },
                 "RWF_NOWAIT": { "works": null, "note": "not tried" },
-                "cachestat": { "works": false, "note": "it takes Linux 6.5" },
+                "cachestat": { "works": false, "note": "needs Linux 6.5" },
                 "sendfile": { "works": true, "note": "works" },
                 "io_uring": { "works": true, "note": "works" },
             },

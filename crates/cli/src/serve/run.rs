@@ -22,6 +22,9 @@ use crate::shared::cmdline::ArgsEnd;
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::output::{print, print_error};
 
+/// The last line of a reload with errors.
+const REFUSED: &str = "reload failed, keeping the old configuration";
+
 /// Serves until a signal ends the process. On SIGHUP, `again` parses the configuration again; on
 /// SIGUSR1 the log files are reopened.
 pub(super) fn serve(
@@ -134,11 +137,13 @@ fn is_bare(site: &SiteConfig) -> bool {
 fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArgsError>) -> String {
     let reloaded = match again() {
         Ok(ServeAction::Serve(config)) => {
-            server.reload(&config).map_err(|error| error.to_string().into_bytes())
+            server.reload(&config).map_err(|error| vec![error.to_string().into_bytes()])
         }
         Ok(_) | Err(ServeArgsError::Args(ArgsEnd::Information(_))) => Ok(Vec::new()),
-        Err(ServeArgsError::File(error)) => Err(error.to_string().into_bytes()),
-        Err(ServeArgsError::Args(ArgsEnd::Misuse(message))) => Err(message),
+        Err(ServeArgsError::File(errors)) => {
+            Err(errors.iter().map(|error| error.to_string().into_bytes()).collect())
+        }
+        Err(ServeArgsError::Args(ArgsEnd::Misuse(message))) => Err(vec![message]),
     };
     match reloaded {
         Ok(warnings) => {
@@ -146,17 +151,18 @@ fn reload(server: &mut Server, again: &impl Fn() -> Result<ServeAction, ServeArg
             print_error(NAME, b"reloaded");
             "reloaded".to_owned()
         }
-        Err(message) => {
-            let message = [b"not reloaded: ", &message[..]].concat();
-            print_error(NAME, &message);
-            String::from_utf8_lossy(&message).into_owned()
+        Err(messages) => {
+            messages.iter().for_each(|message| print_error(NAME, message));
+            print_error(NAME, REFUSED.as_bytes());
+            let first = messages.first().map_or(&b""[..], |message| message);
+            format!("{REFUSED}: {}", String::from_utf8_lossy(first))
         }
     }
 }
 
 /// Drains the server. SIGINT, or a second signal, ends it immediately.
 fn shut_down(server: Server, status: u8, signals: &mut Signals) -> u8 {
-    notify(NotifyState::Stopping, "Completing requests");
+    notify(NotifyState::Stopping, "Shutting down: finishing requests");
     if status == INTERRUPTED {
         drop(server);
         return status;

@@ -54,13 +54,12 @@ impl OptionArg {
     }
 
     pub(crate) fn text(&self) -> Result<&str, Vec<u8>> {
-        std::str::from_utf8(self.value.as_deref().unwrap_or_default())
-            .map_err(|_| self.refuse("this is no UTF-8"))
+        std::str::from_utf8(self.value.as_deref().unwrap_or_default()).map_err(|_| self.refuse("not UTF-8"))
     }
 
     pub(crate) fn path(&self) -> Result<PathBuf, Vec<u8>> {
         match self.value.clone().unwrap_or_default() {
-            empty if empty.is_empty() => Err(self.refuse("a path is not empty")),
+            empty if empty.is_empty() => Err(self.refuse("the path is empty")),
             value => Ok(OsString::from_vec(value).into()),
         }
     }
@@ -75,7 +74,7 @@ impl OptionArg {
     pub(crate) fn size<T: TryFrom<i128>>(&self) -> Result<T, Vec<u8>> {
         let reading = number::read(self.text()?.as_bytes(), 0, i64::MAX.into(), number::SIZE_UNITS);
         let size = reading.error.is_none().then(|| T::try_from(reading.value).ok()).flatten();
-        size.ok_or_else(|| self.refuse("a size is a number of bytes, or like 64K and 16M"))
+        size.ok_or_else(|| self.refuse("expected a number of bytes, or a size like 64K or 16M"))
     }
 
     /// Parses a duration. Returns milliseconds.
@@ -97,7 +96,7 @@ impl OptionArg {
         match self.switch()? {
             Switch::On => Ok(true),
             Switch::Off => Ok(false),
-            Switch::Value(_) => Err(self.refuse("yes or no")),
+            Switch::Value(_) => Err(self.refuse("expected yes or no")),
         }
     }
 
@@ -111,7 +110,7 @@ impl OptionArg {
     }
 
     fn value_of<T: Word>(&self, word: &str) -> Result<T, Vec<u8>> {
-        T::from_word(word).ok_or_else(|| self.refuse(&format!("one of {}", T::WORDS.join(", "))))
+        T::from_word(word).ok_or_else(|| self.refuse(&format!("expected one of {}", T::WORDS.join(", "))))
     }
 
     /// Splits the value at the first `between`.

@@ -76,7 +76,7 @@ fn examples_of_the_readme_work() {
 
 #[test]
 fn examples_of_the_documents_work() {
-    check([shown("docs/README.md"), shown("docs/serve.md")].concat());
+    check([shown("docs/README.md"), shown("docs/serve.md"), shown("docs/serve-reference.md")].concat());
 }
 
 /// A test for the examples of a command's help. Tests run side by side, a loop would not.
@@ -261,7 +261,7 @@ fn every_file_of_cases_in_the_documents_makes_sense() {
 
 #[test]
 fn every_configuration_of_the_guide_makes_sense() {
-    let blocks = blocks("docs/serve.md", "toml");
+    let blocks = [blocks("docs/serve.md", "toml"), blocks("docs/serve-reference.md", "toml")].concat();
     assert!(blocks.len() >= 4, "the guide shows configurations: {blocks:?}");
     for block in blocks {
         let checked = fathom_serve::Config::from_toml(&block).and_then(|mut config| {

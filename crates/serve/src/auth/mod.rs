@@ -58,7 +58,7 @@ pub enum AuthDecision {
 /// // The password is `secret`.
 /// let hash = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW".to_string();
 /// let users = [("ada".to_string(), hash)].into();
-/// let users = Authenticator::load(&AuthConfig { users, ..AuthConfig::default() }, "site.auth")?;
+/// let users = Authenticator::load(&AuthConfig { users, ..AuthConfig::default() }, "site")?;
 /// assert_eq!(users.challenge(), "Basic realm=\"restricted\", charset=\"UTF-8\"");
 /// let clock = Clock::default();
 /// assert!(matches!(users.begin(None, &clock), AuthDecision::Missing));
@@ -86,13 +86,13 @@ struct AuthState {
 }
 
 impl Authenticator {
-    /// Reads the users of `auth`, the table of the site with the key `key`, and of its file.
+    /// Reads the users of `auth`, a table of the site with the key `key`, and of its file.
     ///
     /// # Errors
     /// If the users or the file are invalid or the access rules name an unknown user. The error
     /// names the line or the user, and never a hash.
     pub fn load(auth: &config::AuthConfig, key: &str) -> Result<Self, Error> {
-        let users = Users::load(auth)?;
+        let users = Users::load(auth, &format!("{key}.auth"))?;
         let decoy_key = digest::digest(&digest::SHA256, &users.text()).as_ref().to_vec();
         let paths = AudienceRules::new(&auth.paths, key, |name| users.find(name).is_some())?;
         let state = AuthState { users, decoy_key, verified: VerifiedCache::new()? };

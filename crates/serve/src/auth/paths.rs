@@ -66,12 +66,13 @@ impl AudienceRules {
                 }
                 (true, _) => Audience::Everybody,
                 (false, Some(name)) => {
-                    return Err(refused("users", format!("there is no user '{}'", name.escape_debug())));
+                    return Err(refused("users", format!("unknown user '{}'", name.escape_debug())));
                 }
                 (false, None) if rule.users.is_empty() => {
                     return Err(refused(
                         "users",
-                        "there are none; '*' is for all, and 'public = true' for everybody".to_owned(),
+                        "the list is empty; use '*' for all origins, and 'public = true' for everybody"
+                            .to_owned(),
                     ));
                 }
                 (false, None) if rule.users.iter().any(|name| name == "*") => Audience::Users,
@@ -137,11 +138,11 @@ mod tests {
     #[test]
     fn mistakes_are_refused_with_their_key() {
         for (text, refusal) in [
-            ("{ path = '[', public = true }", "'site.auth.paths[0].path': a '[' is not closed"),
-            ("{ path = '/a', users = ['ana'] }", "'site.auth.paths[0].users': there is no user 'ana'"),
+            ("{ path = '[', public = true }", "'site.auth.paths[0].path': unclosed '['"),
+            ("{ path = '/a', users = ['ana'] }", "'site.auth.paths[0].users': unknown user 'ana'"),
             (
                 "{ path = '/a' }",
-                "'site.auth.paths[0].users': there are none; '*' is for all, and 'public = true' for everybody",
+                "'site.auth.paths[0].users': the list is empty; use '*' for all origins, and 'public = true' for everybody",
             ),
             (
                 "{ path = '/a', users = ['anna'], public = true }",

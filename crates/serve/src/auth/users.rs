@@ -17,19 +17,18 @@ pub(super) struct Users {
 }
 
 impl Users {
-    /// Loads the users of the configuration and of the file it names.
-    pub(super) fn load(auth: &config::AuthConfig) -> Result<Self, Error> {
+    /// Loads the users of the table `key` and of the file that it names.
+    pub(super) fn load(auth: &config::AuthConfig, key: &str) -> Result<Self, Error> {
         let mut users = Self { by_name: BTreeMap::new() };
         for (name, hash) in &auth.users {
-            let added = users.add(name, hash);
-            added
-                .map_err(|reason| Error::configure(format!("auth.users.{}", name.escape_debug()), reason))?;
+            let refused = |reason| Error::configure(format!("{key}.users.{}", name.escape_debug()), reason);
+            users.add(name, hash).map_err(refused)?;
         }
         if let Some(path) = &auth.file {
             users.load_file(path)?;
         }
         if users.by_name.is_empty() {
-            return Err(Error::configure("auth", "it has no users"));
+            return Err(Error::configure(key, "it has no users"));
         }
         Ok(users)
     }
@@ -101,11 +100,8 @@ mod tests {
         let path = dir.path().join("users");
         std::fs::write(&path, file).unwrap();
         let users = BTreeMap::from([("root".to_owned(), BCRYPT.to_owned())]);
-        let loaded = Users::load(&config::AuthConfig {
-            users,
-            file: Some(path.clone()),
-            ..config::AuthConfig::default()
-        });
+        let auth = config::AuthConfig { users, file: Some(path.clone()), ..config::AuthConfig::default() };
+        let loaded = Users::load(&auth, "site.auth");
         loaded.map_err(|error| error.to_string().replace(path.to_str().unwrap(), "FILE"))
     }
 
@@ -133,8 +129,8 @@ mod tests {
 
     #[test]
     fn no_users_and_no_file_are_errors() {
-        let error = |auth: &config::AuthConfig| Users::load(auth).unwrap_err().to_string();
-        assert_eq!(error(&config::AuthConfig::default()), "cannot use 'auth': it has no users");
+        let error = |auth: &config::AuthConfig| Users::load(auth, "site.auth").unwrap_err().to_string();
+        assert_eq!(error(&config::AuthConfig::default()), "cannot use 'site.auth': it has no users");
         let auth =
             config::AuthConfig { file: Some("/nowhere/users".into()), ..config::AuthConfig::default() };
         assert!(error(&auth).starts_with("cannot use users file '/nowhere/users': No such file"));

@@ -23,7 +23,7 @@ impl Config {
         check_path(self.health.as_deref(), "health")?;
         check_path(self.metrics.as_deref(), "metrics")?;
         if self.metrics.is_some() && self.metrics == self.health {
-            return Err(Error::configure("metrics", "this is the path of 'health'"));
+            return Err(Error::configure("metrics", "'health' has the same path"));
         }
         self.tls.as_ref().map_or(Ok(()), check_tls)?;
         TrustedProxies::new(&self.proxies)?;
@@ -43,7 +43,7 @@ impl Config {
             let key = format!("listen[{at}]");
             check_address(text, &key)?;
             if self.listen.iter().take(at).any(|other| other == text) && !text.ends_with(":0") {
-                return Err(Error::configure(key, "this address is there twice"));
+                return Err(Error::configure(key, "the address is listed twice"));
             }
         }
         Ok(())
@@ -55,7 +55,7 @@ impl Config {
             .any(|(key, site)| offers(site) || site.mounted(&key).any(|(_, mount)| offers(&mount)));
         match self.limits.archives {
             0 if is_offered => {
-                Err(Error::configure("limits.archives", "with 0 no archive is made, and a site offers some"))
+                Err(Error::configure("limits.archives", "must be at least 1, because a site offers archives"))
             }
             _ => Ok(()),
         }
@@ -68,10 +68,9 @@ impl Config {
             |key: &str, site: &SiteConfig| key == "site" && !self.host.is_empty() && site.mounts.is_empty();
         let mut sites = rules::sites(self);
         match sites.find(|(key, site)| !site.has_root() && !is_optional(key, site)) {
-            Some((key, _)) => Err(Error::configure(
-                format!("{key}.root"),
-                "it is missing: which directory is to be served?",
-            )),
+            Some((key, _)) => {
+                Err(Error::incomplete(format!("{key}.root"), "missing: the directory to serve"))
+            }
             None => Ok(()),
         }
     }
@@ -100,13 +99,13 @@ impl Config {
             ("pool.queue", pool.is_some_and(|pool| pool.queue == 0)),
         ];
         if !(limits.requests_per_s.is_finite() && limits.requests_per_s >= 0.0) {
-            return Err(Error::configure("limits.requests-per-s", "this is no rate"));
+            return Err(Error::configure("limits.requests-per-s", "expected a number of at least 0"));
         }
         if limits.burst.is_some() && limits.requests_per_s == 0.0 {
-            return Err(Error::configure("limits.burst", "it goes with 'requests-per-s'"));
+            return Err(Error::incomplete("limits.burst", "requires 'requests-per-s'"));
         }
         match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
-            Some((key, _)) => Err(Error::configure(key, "with 0 no request would be answered")),
+            Some((key, _)) => Err(Error::configure(key, "must be at least 1")),
             None => Ok(()),
         }
     }
@@ -115,24 +114,27 @@ impl Config {
 fn check_tls(tls: &TlsConfig) -> Result<(), Error> {
     let has_files = tls.certificate.is_some() || tls.key.is_some() || !tls.more.is_empty();
     if tls.self_signed && has_files {
-        return Err(Error::configure("tls.self-signed", "it goes with no certificate of others"));
+        return Err(Error::configure(
+            "tls.self-signed",
+            "cannot be combined with 'certificate', 'key' or 'more'",
+        ));
     }
     for (key, is_there) in [("tls.certificate", tls.certificate.is_some()), ("tls.key", tls.key.is_some())] {
         if !tls.self_signed && !is_there {
-            return Err(Error::configure(
+            return Err(Error::incomplete(
                 key,
-                "it is missing; encryption takes a certificate and its key, or 'self-signed'",
+                "missing: TLS requires 'certificate' and 'key', or 'self-signed'",
             ));
         }
     }
     if tls.http3 && !cfg!(feature = "http3") {
         return Err(Error::configure(
             "tls.http3",
-            "this program has no HTTP/3; 'cargo build --release --features http3' builds one that has",
+            "built without HTTP/3 (cargo build --release --features http3)",
         ));
     }
     if tls.client_auth.is_some() && tls.client_ca.is_none() {
-        return Err(Error::configure("tls.client-auth", "it takes 'client-ca'"));
+        return Err(Error::incomplete("tls.client-auth", "requires 'client-ca'"));
     }
     tls.redirect_from.as_deref().map_or(Ok(()), |from| check_address(from, "tls.redirect-from"))
 }
@@ -148,7 +150,7 @@ fn check_prefixes(site: &SiteConfig, key: &str) -> Result<(), Error> {
             return refused(cause);
         }
         if let Some(other) = site.mounts.iter().take(number).position(|other| other.at() == mount.at()) {
-            return refused(&format!("'{}' is that of {key}.mounts[{other}], too", mount.at()));
+            return refused(&format!("'{}' is also the path of {key}.mounts[{other}]", mount.at()));
         }
     }
     Ok(())
@@ -158,7 +160,7 @@ fn check_site_values(site: &SiteConfig, key: &str) -> Result<(), Error> {
     if let Some(at) = site.suffixes.iter().position(|suffix| !is_suffix(suffix)) {
         return Err(Error::configure(
             format!("{key}.try[{at}]"),
-            "this is no end of a path, like '.html' or '/index.html'",
+            "expected the end of a path, like '.html' or '/index.html'",
         ));
     }
     check_file(site.fallback.as_deref(), &format!("{key}.fallback"))?;
@@ -168,12 +170,14 @@ fn check_site_values(site: &SiteConfig, key: &str) -> Result<(), Error> {
         check_file(Some(page), &key)?;
         let is_error = matches!(status.as_bytes(), [b'4' | b'5', b'0'..=b'9', b'0'..=b'9'] | b"4xx" | b"5xx");
         if !is_error {
-            return Err(Error::configure(key, "this is no status of an error, like 404 or 5xx"));
+            return Err(Error::configure(key, "expected the status of an error, like 404 or 5xx"));
         }
     }
     let bad = |name: &String| name.is_empty() || name.contains(['/', '\0']) || name == "." || name == "..";
     match site.index.iter().position(bad) {
-        Some(at) => Err(Error::configure(format!("{key}.index[{at}]"), "this is no name of a file")),
+        Some(at) => {
+            Err(Error::configure(format!("{key}.index[{at}]"), "expected the name of a file, without '/'"))
+        }
         None => Ok(()),
     }
 }
@@ -184,7 +188,8 @@ fn is_suffix(text: &str) -> bool {
 }
 
 fn check_address(text: &str, key: &str) -> Result<(), Error> {
-    text.parse::<ListenSpec>().map(drop).map_err(|error| Error::configure(key, error))
+    let refused = |error: Error| Error::configure(key, format!("{}, found '{text}'", error.cause()));
+    text.parse::<ListenSpec>().map(drop).map_err(refused)
 }
 
 /// Checks the path of a file below the root.
@@ -192,7 +197,7 @@ fn check_file(value: Option<&str>, key: &str) -> Result<(), Error> {
     check_path(value, key)?;
     match value.and_then(|value| value.strip_prefix('/')) {
         Some(path) if !is_below(path.as_bytes()) => {
-            Err(Error::configure(key, "this is no path below the root"))
+            Err(Error::configure(key, "the path leads out of the root"))
         }
         _ => Ok(()),
     }
@@ -202,7 +207,7 @@ fn check_file(value: Option<&str>, key: &str) -> Result<(), Error> {
 fn check_path(value: Option<&str>, key: &str) -> Result<(), Error> {
     match value {
         Some(value) if !value.starts_with('/') || value.chars().any(char::is_control) => {
-            Err(Error::configure(key, "a path begins with '/' and has no control characters"))
+            Err(Error::configure(key, "expected a path that begins with '/', without control characters"))
         }
         _ => Ok(()),
     }

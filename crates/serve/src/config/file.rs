@@ -1,49 +1,227 @@
-//! Parsing of a TOML file into a [`Config`], with the position of an error.
+//! A configuration file: reads it, and reports all of its errors in the order of lines.
 //!
-//! Does not own: whether the values are valid, which is checked when they are compiled.
+//! Owns: the position of each error, and the directory of relative paths. Does not own: whether a
+//! value is valid (`check`, `rules`), and the words about unknown keys and wrong types (`message`).
 
-use std::path::Path;
-
-use fathom_text::nearest::nearest;
-use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
 
 use super::Config;
-use crate::config;
+use super::document::{Document, Span};
+use super::message::explain;
 use crate::error::{Error, Op};
 
+/// The number of errors after which a file is not examined further.
+const ERRORS_MAX: usize = 100;
+
 impl Config {
-    /// Parses `text`. Missing keys have their default values.
+    /// Parses `text`. Missing keys have their default values, and relative paths stay as they are.
     ///
     /// # Errors
-    /// If the text is no TOML, has an unknown key, or a value of another type. The cause begins
+    /// If the text is not TOML, has an unknown key, or a value of another type. The cause begins
     /// with line and column, from 1.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        parse(text).map_err(|cause| Error::new(Op::ReadConfig, "configuration", cause))
+        let refused = |error: &toml::de::Error| {
+            let span = error.span().unwrap_or_default();
+            Error::new(Op::ReadConfig, "configuration", Problem::parsing(error, span).text(text))
+        };
+        let document = Document::parse(text)
+            .map_err(|errors| errors.first().map_or_else(|| unreadable("configuration"), refused))?;
+        document.config().map_err(|error| refused(&error))
     }
 
-    /// Reads and parses the file at `path`. Relative paths in the file are relative to the current
-    /// directory.
-    ///
-    /// # Errors
-    /// If the file cannot be read, and the errors of [`Config::from_toml`].
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let named = || path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Error::new(Op::ReadConfig, named(), error))?;
-        parse(&text).map_err(|cause| Error::new(Op::ReadConfig, named(), cause))
+    /// Makes all relative paths relative to `directory`.
+    fn resolve(&mut self, directory: &Path) {
+        let tls = self.tls.iter_mut().flat_map(|tls| {
+            let more = tls.more.iter_mut().flat_map(|files| [&mut files.certificate, &mut files.key]);
+            [&mut tls.certificate, &mut tls.key, &mut tls.client_ca].into_iter().flatten().chain(more)
+        });
+        let logs = [&mut self.access_log.file, &mut self.error_log.file].into_iter().flatten();
+        let sites = std::iter::once(&mut self.site).chain(&mut self.host);
+        let of_sites = sites.flat_map(|site| {
+            let own = site.auth.iter_mut().filter_map(|auth| auth.file.as_mut());
+            let own = own.chain(&mut site.maintenance.flag_file).chain([&mut site.root]);
+            own.chain(site.mounts.iter_mut().flat_map(|mount| {
+                let auth = mount.auth.iter_mut().flatten().filter_map(|auth| auth.file.as_mut());
+                let maintenance = mount.maintenance.iter_mut().filter_map(|page| page.flag_file.as_mut());
+                auth.chain(maintenance).chain([&mut mount.root])
+            }))
+        });
+        // An empty root is none, and `join` leaves absolute paths alone.
+        let paths = tls.chain(logs).chain(of_sites).filter(|path| !path.as_os_str().is_empty());
+        paths.for_each(|path| *path = directory.join(&*path));
+        for address in &mut self.listen {
+            if let Some(path) = address.strip_prefix("unix:").filter(|path| !path.starts_with(['@', '/'])) {
+                *address = format!("unix:{}", directory.join(path).display());
+            }
+        }
     }
 }
 
-fn parse(text: &str) -> Result<Config, String> {
-    toml::from_str(text).map_err(|error| {
-        let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
-        let key = key(&error);
-        let message = explain(error.message(), key.as_deref().unwrap_or_default());
-        match key {
-            Some(key) => format!("line {line}, column {column}: in {key}: {message}"),
-            None => format!("line {line}, column {column}: {message}"),
+fn unreadable(name: &str) -> Error {
+    Error::new(Op::ReadConfig, name, "not a TOML file")
+}
+
+/// The reason why a file gives no configuration.
+#[derive(Debug)]
+pub enum FileRefusal<E> {
+    /// The errors in the file, in the order of lines.
+    File(Vec<Error>),
+    /// The error of the function that completes the configuration.
+    Other(E),
+}
+
+/// A configuration file.
+///
+/// ```
+/// use fathom_serve::config::{ConfigFile, FileRefusal};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("site.toml");
+/// std::fs::write(&path, "health = true\n[site]\nroot = 'www'\nspa = true\n")?;
+/// let refused = ConfigFile::read(&path)?.config(Ok::<_, ()>, |_| false);
+/// let Err(FileRefusal::File(errors)) = refused else { panic!("{refused:?}") };
+/// assert_eq!(errors.len(), 2);
+/// assert!(errors[0].cause().contains("line 1, column 10: in health: expected a path"));
+/// assert!(errors[1].cause().contains("unknown key 'spa': the key is 'fallback'"));
+///
+/// std::fs::write(&path, "[site]\nroot = 'www'")?;
+/// let config = ConfigFile::read(&path)?.config(Ok::<_, ()>, |_| false).expect("a valid file");
+/// assert_eq!(config.site.root, directory.path().join("www"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ConfigFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl ConfigFile {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::new(Op::ReadConfig, path.display().to_string(), error))?;
+        Ok(Self { path: path.to_owned(), text })
+    }
+
+    /// Returns the configuration, completed by `complete` with the values of other sources, and
+    /// checked. Relative paths are relative to the directory of the file. `is_set_elsewhere` says
+    /// whether another source has a value for a key, whose error is then not an error of the file.
+    ///
+    /// An entry with an error is removed before the next error is looked for. Errors that may
+    /// follow from the removal are left out.
+    ///
+    /// # Errors
+    /// The errors of the file; the error of `complete` if there are none before.
+    pub fn config<E>(
+        &self,
+        complete: impl Fn(Config) -> Result<Config, E>,
+        is_set_elsewhere: impl Fn(&str) -> bool,
+    ) -> Result<Config, FileRefusal<E>> {
+        let parsing = |error: &toml::de::Error| Problem::parsing(error, error.span().unwrap_or_default());
+        let mut document = Document::parse(&self.text)
+            .map_err(|errors| self.refusal(errors.iter().map(parsing).collect(), None))?;
+        let (mut problems, mut shortened): (Vec<Problem>, Vec<Span>) = (Vec::new(), Vec::new());
+        while problems.len() < ERRORS_MAX {
+            let problem = match document.config() {
+                Err(error) => parsing(&error),
+                Ok(mut config) => {
+                    config.resolve(self.path.parent().unwrap_or(Path::new("")));
+                    let checked = match complete(config) {
+                        Ok(config) => config.check().map(|()| config),
+                        Err(error) if problems.is_empty() => return Err(FileRefusal::Other(error)),
+                        Err(_) => break,
+                    };
+                    match checked {
+                        Ok(config) if problems.is_empty() => return Ok(config),
+                        Ok(_) => break,
+                        // A value that is still missing after the removal of its table.
+                        Err(error) if problems.iter().any(|known| known.key == error.thing()) => break,
+                        Err(error) => match Problem::of_check(&error, &document, &is_set_elsewhere) {
+                            Some(problem) => problem,
+                            None => return Err(self.refusal(problems, Some(error))),
+                        },
+                    }
+                }
+            };
+            let (entry, follows) = (problem.entry.clone(), problem.follows_from(&shortened));
+            if !follows {
+                problems.push(problem);
+            }
+            match document.remove(&entry) {
+                Some(parents) => shortened.extend(parents),
+                None => break,
+            }
         }
-    })
+        Err(self.refusal(problems, None))
+    }
+
+    /// Returns the errors in the order of lines. `elsewhere` is an error without a line.
+    fn refusal<E>(&self, mut problems: Vec<Problem>, elsewhere: Option<Error>) -> FileRefusal<E> {
+        problems.sort_by_key(|problem| problem.offset);
+        let name = self.path.display().to_string();
+        let error = |problem: &Problem| Error::new(Op::Configure, name.clone(), problem.text(&self.text));
+        FileRefusal::File(problems.iter().map(error).chain(elsewhere).collect())
+    }
+}
+
+/// An error in a file.
+struct Problem {
+    /// The byte offset of its position.
+    offset: usize,
+    /// The position of the entry that is wrong.
+    entry: Span,
+    /// The tables and lists that may lack an entry; empty if the entry itself is wrong.
+    lacking: Vec<Span>,
+    /// The key, or the table of an unknown or missing key; empty for none.
+    key: String,
+    message: String,
+}
+
+impl Problem {
+    fn parsing(error: &toml::de::Error, span: Span) -> Self {
+        let key = key(error).unwrap_or_default();
+        let message = explain(error.message(), &key);
+        let lacking = message.starts_with("missing field").then(|| span.clone()).into_iter().collect();
+        Self { offset: span.start, entry: span, lacking, key, message }
+    }
+
+    /// Returns the position of an error of [`Config::check`]; `None` if the file does not cause it.
+    fn of_check(
+        error: &Error,
+        document: &Document<'_>,
+        is_set_elsewhere: &impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        let key = Some(error.thing()).filter(|key| error.op() == Op::Configure && !is_set_elsewhere(key))?;
+        let (entry, is_exact) =
+            document.find(key).filter(|(_, is_exact)| *is_exact || error.is_incomplete())?;
+        let mut lacking = vec![entry.value.clone()];
+        lacking.extend(is_exact.then_some(entry.parent));
+        lacking.retain(|_| error.is_incomplete());
+        Some(Self {
+            offset: entry.key.start,
+            entry: entry.value,
+            lacking,
+            key: key.to_owned(),
+            message: error.cause(),
+        })
+    }
+
+    /// Returns whether the error may follow from the removal of an entry from one of the tables
+    /// `shortened`.
+    fn follows_from(&self, shortened: &[Span]) -> bool {
+        self.lacking.iter().any(|table| shortened.contains(table))
+    }
+
+    fn text(&self, text: &str) -> String {
+        let (line, column) = line_and_column(text, self.offset);
+        match self.key.is_empty() {
+            true => format!("line {line}, column {column}: {}", self.message),
+            false => format!("line {line}, column {column}: in {}: {}", self.key, self.message),
+        }
+    }
 }
 
 /// Returns the line and the column of the byte at `offset`, both from 1; columns count characters.
@@ -64,220 +242,5 @@ fn key(error: &toml::de::Error) -> Option<String> {
     Some(key.to_owned())
 }
 
-/// Returns a message about a value, with words for the types of the language.
-fn in_words(message: &str) -> String {
-    let message = message.replace('\n', " ").replace('`', "'");
-    if let Some((word, valid)) =
-        message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected "))
-    {
-        let valid = valid.strip_prefix("one of ").unwrap_or(valid).replace('\'', "").replace(" or ", ", ");
-        return format!("{word} is none of {valid}");
-    }
-    let value = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
-    let Some((value, expected)) = value.and_then(|value| value.split_once(", expected ")) else {
-        return message;
-    };
-    let expected = match expected {
-        "a nonzero usize" | "a nonzero u64" | "a nonzero u32" => "a whole number, at least 1",
-        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number",
-        "a boolean" => "true or false",
-        "a sequence" => "a list",
-        "a map" => "a table",
-        "a string" | "a borrowed string" => "a text",
-        other => other,
-    };
-    let value = match value {
-        "map" => "a table",
-        "sequence" => "a list",
-        value => {
-            let kinds = ["string ", "integer ", "boolean ", "floating point "];
-            kinds.iter().find_map(|kind| value.strip_prefix(kind)).unwrap_or(value)
-        }
-    };
-    format!("{value} is not {expected}")
-}
-
-/// Returns the message for the user. For a key unknown in `table`, it adds the table that has the
-/// key, or the closest known key.
-fn explain(message: &str, table: &str) -> String {
-    let Some(expected) = message.strip_prefix("unknown field `") else { return in_words(message) };
-    let mut names = expected.split('`').step_by(2);
-    let unknown = names.next().unwrap_or_default();
-    let tables = tables();
-    let others = tables.iter().filter(|(name, _)| *name != table);
-    let elsewhere: Vec<_> =
-        others.flat_map(|(name, keys)| keys.iter().map(move |key| (key.as_str(), place_of(name)))).collect();
-    let having: Vec<_> =
-        elsewhere.iter().filter(|(key, _)| *key == unknown).map(|(_, place)| place.as_str()).collect();
-    // Most keys of a mount are keys of a site as well: name the site alone.
-    let without_mounts = having.iter().any(|place| *place != MOUNTS_PLACE);
-    let having: Vec<_> =
-        having.into_iter().filter(|place| !without_mounts || *place != MOUNTS_PLACE).collect();
-    if !having.is_empty() {
-        return format!("unknown key '{unknown}', which belongs {}", having.join(" or "));
-    }
-    let here = names.map(|known| (known, String::new()));
-    let known = here.chain(elsewhere.iter().map(|(key, place)| (*key, format!(" {place}"))));
-    // The first of several equally near keys is taken, and the keys of this table come first.
-    match nearest(unknown, known, |(key, _)| key) {
-        Some((known, place)) => format!("unknown key '{unknown}', did you mean '{known}'{place}?"),
-        None => format!("unknown key '{unknown}'"),
-    }
-}
-
-/// The result of [`place_of`] for the table of a mount.
-const MOUNTS_PLACE: &str = "in [site.mounts]";
-
-fn place_of(table: &str) -> String {
-    if table.is_empty() { "before the first table".to_owned() } else { format!("in [{table}]") }
-}
-
-/// Returns all tables with their keys. The empty name stands for the keys before the first table.
-fn tables() -> Vec<(&'static str, Vec<String>)> {
-    vec![
-        ("", keys::<config::Config>()),
-        ("site", keys::<config::SiteConfig>()),
-        ("limits", keys::<config::Limits>()),
-        ("cache", keys::<config::CacheConfig>()),
-        ("pool", keys::<config::PoolConfig>()),
-        ("tls", keys::<config::TlsConfig>()),
-        ("tls.more", keys::<config::CertificateFiles>()),
-        ("access-log", keys::<config::AccessLogConfig>()),
-        ("site.auth", keys::<config::AuthConfig>()),
-        ("site.auth.paths", keys::<config::AuthRule>()),
-        ("site.compress", keys::<config::CompressionConfig>()),
-        ("site.cors", keys::<config::CorsConfig>()),
-        ("site.maintenance", keys::<config::MaintenanceConfig>()),
-        ("site.headers", keys::<config::HeaderRule>()),
-        ("site.cache-control", keys::<config::CacheControlRule>()),
-        ("site.redirects", keys::<config::RedirectRule>()),
-        ("site.rewrites", keys::<config::RewriteRule>()),
-        ("site.mounts", keys::<config::MountConfig>()),
-    ]
-}
-
-/// Returns the keys of a table, taken from the error message of an unknown key, which lists them.
-fn keys<T: DeserializeOwned>() -> Vec<String> {
-    let refusal =
-        toml::from_str::<T>("'' = 0").err().map(|error| error.message().to_owned()).unwrap_or_default();
-    refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refusal(text: &str) -> String {
-        Config::from_toml(text).unwrap_err().cause()
-    }
-
-    #[test]
-    fn an_empty_file_is_the_default() {
-        assert_eq!(Config::from_toml("").unwrap(), Config::default());
-        let error = Config::from_toml("x").unwrap_err();
-        assert_eq!((error.op(), error.thing()), (Op::ReadConfig, "configuration"));
-    }
-
-    #[test]
-    fn every_table_parses() {
-        let config = Config::from_toml(
-            "listen = ['127.0.0.1:80']\nworkers = 2\n[pool]\nthreads = 8\n[limits]\nheader-timeout-ms = 5\n\
-             [tls]\ncertificate = 'c'\nkey = 'k'\n[access-log]\nformat = 'json'\n\
-             [site]\nroot = '/srv'\nerror-pages = { 404 = '/no.html' }\n\
-             [[site.headers]]\npath = '/a/**'\nset = { X-A = 'b' }\n[[site.redirects]]\nfrom = '/a'\nto = '/b'\nstatus = 301\n\
-             [site.cors]\norigins = ['*']\n[site.auth]\nusers = { a = '$2b$...' }\n[site.maintenance]\nretry-after-s = 5\n\
-             [[host]]\nnames = ['*.example.org']\n[[host.cache-control]]\npath = '*'\nvalue = 'no-store'\n",
-        )
-        .unwrap();
-        assert_eq!(config.site.error_pages.get("404").map(String::as_str), Some("/no.html"));
-        assert_eq!(config.limits.header_timeout_ms, 5);
-        assert_eq!(config.host[0].cache_control[0].value, "no-store");
-        assert_eq!(config.host[0].index, ["index.html"]);
-    }
-
-    #[test]
-    fn a_refusal_says_where_and_what() {
-        for (text, expected) in [
-            (
-                "[site]\nindx = ['a']\n",
-                "line 2, column 1: in site: unknown key 'indx', did you mean 'index'?",
-            ),
-            ("\n zzzzz = 1\n", "line 2, column 2: unknown key 'zzzzz'"),
-            ("[limits]\nranges = 'a'\n", "line 2, column 10: in limits.ranges: \"a\" is not a whole number"),
-            ("tls = 'x'\n", "line 1, column 7: in tls: \"x\" is not a table"),
-            ("site = 'x'\n", "line 1, column 8: in site: \"x\" is not a table"),
-            ("[site]\nlisting = 1\n", "line 2, column 11: in site.listing: '1' is not true or false"),
-            ("[site]\nindex = true\n", "line 2, column 9: in site.index: 'true' is not a list"),
-            ("[[site.redirects]]\nfrom = '/a'\n", "line 1, column 1: in site.redirects: missing field 'to'"),
-            ("workers = 0\n", "line 1, column 11: in workers: '0' is not a whole number, at least 1"),
-        ] {
-            assert_eq!(refusal(text), expected);
-        }
-        assert!(refusal("a = \n").starts_with("line 1, column 5: "), "{}", refusal("a = \n"));
-        assert!(refusal("listen = []\nlisten = []\n").contains("duplicate key"));
-    }
-
-    #[test]
-    fn a_misplaced_key_is_told_its_table() {
-        for (text, expected) in [
-            ("root = '/srv'\n", "line 1, column 1: unknown key 'root', which belongs in [site]"),
-            (
-                "listings = true\n",
-                "line 1, column 1: unknown key 'listings', did you mean 'listing' in [site]?",
-            ),
-            (
-                "[site]\nlisten = []\n",
-                "line 2, column 1: in site: unknown key 'listen', which belongs before the first table",
-            ),
-            (
-                "[site]\nrealm = ''\n",
-                "line 2, column 1: in site: unknown key 'realm', which belongs in [site.auth]",
-            ),
-            (
-                "[[site.mounts]]\npath = '/a'\nroot = '.'\nlistng = true\n",
-                "line 4, column 1: in site.mounts: unknown key 'listng', did you mean 'listing'?",
-            ),
-            (
-                "[[site.mounts]]\npath = '/a'\nroot = '.'\nnames = ['a']\n",
-                "line 4, column 1: in site.mounts: unknown key 'names', which belongs in [site]",
-            ),
-            ("[[site.mounts]]\npath = '/a'\n", "line 1, column 1: in site.mounts: missing field 'root'"),
-            ("mount = []\n", "line 1, column 1: unknown key 'mount', did you mean 'mounts' in [site]?"),
-            ("[cors]\norigins = []\n", "line 1, column 2: unknown key 'cors', which belongs in [site]"),
-            (
-                "[[host]]\nstreams = 1\n",
-                "line 2, column 1: in host: unknown key 'streams', which belongs in [limits]",
-            ),
-            (
-                "file = ''\n",
-                "line 1, column 1: unknown key 'file', which belongs in [access-log] or in [site.auth]",
-            ),
-            (
-                "[site.auth]\nrealms = ''\n",
-                "line 2, column 1: in site.auth: unknown key 'realms', did you mean 'realm'?",
-            ),
-        ] {
-            assert_eq!(refusal(text), expected);
-        }
-    }
-
-    /// Each table is known under its name in the file, with all of its keys.
-    #[test]
-    fn all_tables_are_known() {
-        for (name, keys) in tables() {
-            let header = if name.is_empty() { String::new() } else { format!("[{name}]\n") };
-            let array = format!("[{header}").replace("]\n", "]]\n");
-            let refused = [header, array].map(|header| refusal(&format!("{header}qqqqqqqqqqqqqqqqq = 0\n")));
-            let place = if name.is_empty() { String::new() } else { format!("in {name}: ") };
-            let expected = format!("{place}unknown key 'qqqqqqqqqqqqqqqqq'");
-            assert!(refused.iter().any(|text| text.contains(&expected)), "{name}: {refused:?}");
-            assert!(keys.len() > 1, "{name}: {keys:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_that_is_not_there_is_named() {
-        let error = Config::read(Path::new("/nonexistent/a.toml")).unwrap_err();
-        assert_eq!(error.to_string(), "cannot read '/nonexistent/a.toml': No such file or directory");
-    }
-}
+mod tests;

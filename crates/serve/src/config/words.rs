@@ -164,7 +164,7 @@ mod tests {
         let message = parse("other").unwrap_err().to_string();
         let valid = T::WORDS.join(", ");
         assert!(
-            message.contains("line 1") && message.contains(&format!("'other' is none of {valid}")),
+            message.contains("line 1") && message.contains(&format!("'other' is not one of {valid}")),
             "{message}"
         );
         assert!(T::from_word("other").is_none());

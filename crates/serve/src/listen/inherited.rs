@@ -35,10 +35,10 @@ pub(super) fn take(activation: Activation<'_>) -> Result<Vec<(Listener, ListenAd
 
 fn count(activation: Activation<'_>) -> Result<RawFd, &'static str> {
     let (Some(pid), Some(fds)) = (activation.pid, activation.fds) else {
-        return Err("no sockets were handed over (LISTEN_PID and LISTEN_FDS are not set)");
+        return Err("systemd passed no sockets (LISTEN_PID and LISTEN_FDS are not set)");
     };
     if pid.parse() != Ok(std::process::id()) {
-        return Err("the sockets are another process's (LISTEN_PID)");
+        return Err("the sockets belong to another process (LISTEN_PID)");
     }
     match fds.parse() {
         Ok(count @ 1..=FDS_MAX) => Ok(count),
@@ -54,7 +54,7 @@ fn listener(fd: RawFd) -> io::Result<(Listener, ListenAddress)> {
 pub(super) fn adopt(socket: OwnedFd) -> io::Result<(Listener, ListenAddress)> {
     let wrong = |why| Err(io::Error::new(ErrorKind::InvalidInput, why));
     if sockopt::socket_type(&socket)? != SocketType::STREAM || !sockopt::socket_acceptconn(&socket)? {
-        return wrong("it is not a listening socket (a unit with Accept=yes hands over connections)");
+        return wrong("not a listening socket (a unit with Accept=yes passes connections)");
     }
     rustix::io::ioctl_fionbio(&socket, true)?;
     match sockopt::socket_domain(&socket)? {
@@ -68,7 +68,7 @@ pub(super) fn adopt(socket: OwnedFd) -> io::Result<(Listener, ListenAddress)> {
             let address = unix_address(&listener)?;
             Ok((Listener::Unix(listener), address))
         }
-        _ => wrong("it is neither a TCP nor a Unix socket"),
+        _ => wrong("neither a TCP nor a Unix socket"),
     }
 }
 

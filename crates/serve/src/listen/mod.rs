@@ -32,7 +32,7 @@ pub fn socket_mode(text: Option<&str>) -> Result<u32, Error> {
     let Some(text) = text else { return Ok(SOCKET_MODE) };
     let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = digits.then(|| u32::from_str_radix(text, 8).ok()).flatten().filter(|mode| *mode <= 0o777);
-    mode.ok_or_else(|| invalid(format_args!("unix socket of mode {text}"), "it has to be 000 to 777"))
+    mode.ok_or_else(|| invalid(format_args!("unix socket of mode {text}"), "expected 000 to 777"))
 }
 
 /// Returns the error that `thing` cannot be listened on.

@@ -44,7 +44,7 @@ impl FromStr for ListenSpec {
         }
         if let Some(path) = text.strip_prefix("unix:") {
             return match (path, path.strip_prefix('@')) {
-                ("" | "@", _) => Err(invalid(text, "a path or '@NAME' has to follow 'unix:'")),
+                ("" | "@", _) => Err(invalid(text, "expected a path or '@NAME' after 'unix:'")),
                 (_, Some(name)) => Ok(Self::Abstract(name.to_owned())),
                 (path, None) => Ok(Self::Unix(path.into())),
             };
@@ -55,7 +55,8 @@ impl FromStr for ListenSpec {
 
 /// The accepted forms. Host names are not among them: a resolver's answer may change, and a static
 /// program has no resolver to rely on.
-const FORMS: &str = "it has to be 'ADDRESS:PORT' with a number for address, 'localhost:PORT', ':PORT', 'unix:PATH' or 'systemd'";
+const FORMS: &str =
+    "expected 'ADDRESS:PORT' with a numeric address, 'localhost:PORT', ':PORT', 'unix:PATH' or 'systemd'";
 
 fn tcp(text: &str) -> Option<ListenSpec> {
     let (host, port) = text.rsplit_once(':')?;

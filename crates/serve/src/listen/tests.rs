@@ -230,7 +230,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
     let path = dir.path().join("s");
     fs::write(&path, "precious").unwrap();
     let error = on(&[&format!("unix:{}", path.display())], 1).unwrap_err().to_string();
-    assert!(error.ends_with("there is a file that is not a socket"), "{error}");
+    assert!(error.ends_with("the path exists and is not a socket"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     let long = format!("unix:{}/{}", dir.path().display(), "x".repeat(200));
     assert!(on(&[&long], 1).unwrap_err().to_string().ends_with("File name too long"));
@@ -262,9 +262,9 @@ fn nothing_is_left_when_one_word_fails() {
 fn sockets_of_systemd_have_to_be_announced_to_this_process() {
     let pid = std::process::id().to_string();
     for (activation, reason) in [
-        (Activation::default(), "no sockets were handed over"),
-        (Activation { pid: Some(&pid), fds: None }, "no sockets were handed over"),
-        (Activation { pid: Some("1"), fds: Some("1") }, "the sockets are another process's"),
+        (Activation::default(), "systemd passed no sockets"),
+        (Activation { pid: Some(&pid), fds: None }, "systemd passed no sockets"),
+        (Activation { pid: Some("1"), fds: Some("1") }, "the sockets belong to another process"),
         (Activation { pid: Some(&pid), fds: Some("0") }, "LISTEN_FDS is not a number"),
         (Activation { pid: Some(&pid), fds: Some("99999999999") }, "LISTEN_FDS is not a number"),
     ] {

@@ -202,7 +202,7 @@ fn archive_links(archives: &[ArchiveFormat], out: &mut String) {
     if archives.is_empty() {
         return;
     }
-    out.push_str("<nav aria-label=\"Archives\"><p><span>All of it as</span>");
+    out.push_str("<nav aria-label=\"Archives\"><p><span>Download as:</span>");
     for extension in archives.iter().map(|format| format.extension()) {
         write(out, format_args!("<a rel=\"nofollow\" href=\"?archive={extension}\">{extension}</a>"));
     }
@@ -225,8 +225,8 @@ fn count(page: &ListingPage<'_>, out: &mut String) {
     let matching = if is_filtered { " match the filter" } else { "" };
     let more = match (page.complete, is_filtered) {
         (true, _) => "",
-        (false, true) => ", and not all of the directory was looked at",
-        (false, false) => " were read, and there are more: sorting is of these, the filter looks at all",
+        (false, true) => ", in the part of the directory that was read",
+        (false, false) => " were read and sorted; there are more, which only the filter searches",
     };
     match (page.total, page.complete) {
         (1, true) => write(out, format_args!("<p>1 entry{}</p>\n", matching.replace("match", "matches"))),

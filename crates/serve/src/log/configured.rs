@@ -47,7 +47,7 @@ pub(crate) fn open_access_log(
     let target = match (&config.access_log.file, stream) {
         (Some(file), _) => LogTarget::File(file.clone()),
         (None, Some(stream)) => LogTarget::Stream(stream),
-        (None, None) => return Ok((None, Some("there is nowhere for the access log to go".to_owned()))),
+        (None, None) => return Ok((None, Some("the access log has no file".to_owned()))),
     };
     let errors = errors.clone();
     let name =

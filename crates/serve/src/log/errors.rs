@@ -72,7 +72,7 @@ impl ErrorCategory {
             Self::Descriptors => "requests without a descriptor or memory",
             Self::Files => "files that could not be read",
             Self::Pool => "requests while too many waited for storage",
-            Self::Buffers => "responses given up for want of buffers",
+            Self::Buffers => "responses dropped because the buffers were full",
             Self::AccessLog => "failed writes of the access log",
             Self::Proxy => "connections of proxies without a PROXY header",
             Self::Passwords => "passwords that were not checked",

@@ -83,7 +83,7 @@ fn resolve_cached(beneath: &Beneath, path: &[u8]) -> CallStatus {
     let again = beneath.open(path, LookupMode::Blocking).and_then(|_| beneath.open(path, LookupMode::Cached));
     match again {
         Ok(Some(_)) => CallStatus::Works,
-        Ok(None) => CallStatus::Fails("a path that was just looked up is not found at once".to_owned()),
+        Ok(None) => CallStatus::Fails("a path just looked up is not in the cache".to_owned()),
         Err(errno) => CallStatus::failed(errno),
     }
 }
@@ -98,9 +98,9 @@ fn nowait(file: BorrowedFd<'_>) -> CallStatus {
     match touch(file).and_then(|()| read_nowait(file, &mut [0], 0)) {
         Ok(NowaitRead::Bytes(1..)) => CallStatus::Works,
         Ok(NowaitRead::Bytes(0) | NowaitRead::WouldBlock) => {
-            CallStatus::Fails("what was just read is not read at once".to_owned())
+            CallStatus::Fails("data just read is not in the cache".to_owned())
         }
-        Ok(NowaitRead::Unsupported) => CallStatus::Fails("the filesystem does not know it".to_owned()),
+        Ok(NowaitRead::Unsupported) => CallStatus::Fails("the file system does not support it".to_owned()),
         Err(errno) => CallStatus::failed(errno),
     }
 }
@@ -109,8 +109,8 @@ fn nowait(file: BorrowedFd<'_>) -> CallStatus {
 fn cachestat(file: BorrowedFd<'_>) -> CallStatus {
     match touch(file).and_then(|()| cached(file, 0, 1)) {
         Ok(cached) if cached.pages > 0 => CallStatus::Works,
-        Ok(_) => CallStatus::Fails("what was just read does not show".to_owned()),
-        Err(Errno::NOSYS) => CallStatus::Fails("it takes Linux 6.5".to_owned()),
+        Ok(_) => CallStatus::Fails("data just read is not shown".to_owned()),
+        Err(Errno::NOSYS) => CallStatus::Fails("needs Linux 6.5".to_owned()),
         Err(errno) => CallStatus::failed(errno),
     }
 }

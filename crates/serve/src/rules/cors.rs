@@ -76,7 +76,10 @@ impl CorsRules {
     pub fn new(cors: &config::CorsConfig, key: &str) -> Result<Self, Error> {
         let key = format!("{key}.cors");
         if cors.origins.is_empty() {
-            return Err(Error::configure(format!("{key}.origins"), "there are none; '*' is for all"));
+            return Err(Error::incomplete(
+                format!("{key}.origins"),
+                "the list is empty; use '*' for all origins",
+            ));
         }
         let stars = [
             ("origins", &cors.origins),
@@ -86,7 +89,7 @@ impl CorsRules {
         if let Some((field, _)) = stars.iter().find(|(_, words)| cors.credentials && is_star(words)) {
             return Err(Error::configure(
                 format!("{key}.credentials"),
-                format!("browsers take no '*' in {field} with them"),
+                format!("browsers do not allow '*' in {field} with credentials"),
             ));
         }
         let origin = |(at, text): (usize, &String)| {
@@ -174,14 +177,14 @@ fn origin(text: &str) -> Result<HeaderValue, String> {
     let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c));
     match is_scheme && is_host {
         true => HeaderValue::from_str(&format!("{scheme}://{host}")).map_err(|error| error.to_string()),
-        false => Err("an origin is a scheme, a host and perhaps a port, without a path".to_owned()),
+        false => Err("expected an origin: scheme, host and optional port, without a path".to_owned()),
     }
 }
 
 /// Returns the header value that lists the names `always` and `also`, each once.
 fn names(always: &[&str], also: &[String], key: &str, field: &str) -> Result<HeaderValue, Error> {
     for (at, word) in also.iter().enumerate() {
-        let refused = |_| Error::configure(format!("{key}.{field}[{at}]"), "this is no name of a header");
+        let refused = |_| Error::configure(format!("{key}.{field}[{at}]"), "not a valid header name");
         HeaderName::from_bytes(word.as_bytes()).map_err(refused)?;
     }
     let is_new = |word: &&str| !always.iter().any(|known| known.eq_ignore_ascii_case(word));

@@ -54,14 +54,14 @@ impl Glob {
     /// empty or too large.
     pub fn new(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() {
-            return Err("an empty pattern fits no path".to_owned());
+            return Err("the pattern is empty".to_owned());
         }
         let is_name = !pattern.contains('/');
         let rooted = is_name || pattern.starts_with('/') || pattern.starts_with("{/");
         let mut translation = Translation::default();
         translation.translate(&if rooted { pattern.to_owned() } else { format!("/{pattern}") })?;
         let Translation { expression, prefix, .. } = translation;
-        let regex = Regex::new(&format!(r"\A(?:{expression})\z")).map_err(|_| "it is too large")?;
+        let regex = Regex::new(&format!(r"\A(?:{expression})\z")).map_err(|_| "the pattern is too large")?;
         Ok(Self { regex, prefix, is_name })
     }
 
@@ -125,7 +125,7 @@ impl SubtreeGlob {
         translation.translate(&if rooted { pattern.to_owned() } else { format!("/{pattern}") })?;
         let above = if is_name { r"(?s-u:.)*/" } else { "" };
         let expression = format!(r"\A{above}(?:{})(?:/(?s-u:.)*)?\z", translation.expression);
-        Regex::new(&expression).map(Self).map_err(|_| "it is too large".to_owned())
+        Regex::new(&expression).map(Self).map_err(|_| "the pattern is too large".to_owned())
     }
 
     /// Returns whether the pattern matches `path`, which is decoded, begins with `/` and does not
@@ -166,14 +166,14 @@ impl Translation {
                 }
                 ',' if self.depth > 0 => self.push_wildcard("|"),
                 '}' => {
-                    self.depth = self.depth.checked_sub(1).ok_or("a '}' closes nothing")?;
+                    self.depth = self.depth.checked_sub(1).ok_or("unmatched '}'")?;
                     self.push_wildcard(")");
                 }
                 '\\' => self.literal(rest.next().ok_or("nothing follows the last '\\'")?),
                 c => self.literal(c),
             }
         }
-        if self.depth > 0 { Err("a '{' is not closed".to_owned()) } else { Ok(()) }
+        if self.depth > 0 { Err("unclosed '{'".to_owned()) } else { Ok(()) }
     }
 
     fn stars(&mut self, rest: &mut Peekable<Chars<'_>>) {
@@ -213,7 +213,7 @@ fn class(rest: &mut Peekable<Chars<'_>>) -> Result<String, String> {
         let first = match rest.next() {
             Some(']') if !members.is_empty() => break,
             Some(first) => member(first, rest)?,
-            None => return Err("a '[' is not closed".to_owned()),
+            None => return Err("unclosed '['".to_owned()),
         };
         members.push_str(&escaped(first));
         if let Some(last) = range_end(rest)? {
@@ -228,7 +228,7 @@ fn class(rest: &mut Peekable<Chars<'_>>) -> Result<String, String> {
 }
 
 fn member(c: char, rest: &mut Peekable<Chars<'_>>) -> Result<char, String> {
-    if c == '\\' { rest.next().ok_or_else(|| "a '[' is not closed".to_owned()) } else { Ok(c) }
+    if c == '\\' { rest.next().ok_or_else(|| "unclosed '['".to_owned()) } else { Ok(c) }
 }
 
 /// Returns the end of a range, if one follows; a `-` before the `]` is a member.

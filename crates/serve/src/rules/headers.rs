@@ -153,17 +153,15 @@ fn glob(pattern: &str, key: &str) -> Result<Glob, Error> {
 }
 
 fn change(name: &str, text: &str) -> Result<(HeaderName, Option<HeaderValue>), String> {
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "this is no name of a header")?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "not a valid header name")?;
     if FIXED.contains(&name) {
-        return Err("this header follows from the response".to_owned());
+        return Err("the server sets this header".to_owned());
     }
     if text.trim().is_empty() {
         return Ok((name, None));
     }
     if COMPUTED.contains(&name) {
-        return Err(
-            "this header follows from the file; it can only be taken away, with an empty value".to_owned()
-        );
+        return Err("the server sets this header; it can only be removed, by an empty value".to_owned());
     }
     value(text).map(|value| (name, Some(value)))
 }
@@ -174,7 +172,7 @@ fn value(text: &str) -> Result<HeaderValue, String> {
         text => HeaderValue::from_str(text)
             .ok()
             .filter(|_| text.is_ascii())
-            .ok_or_else(|| "a header's value is one line of ASCII".to_owned()),
+            .ok_or_else(|| "expected one line of ASCII".to_owned()),
     }
 }
 
@@ -256,20 +254,17 @@ mod tests {
     #[test]
     fn invalid_headers_are_refused_with_their_key() {
         for (set, expected) in [
-            (("X A", "1"), "cannot use 'host[1].headers[0].set.X A': this is no name of a header"),
-            (
-                ("X-A", "1\r\nB: 2"),
-                "cannot use 'host[1].headers[0].set.X-A': a header's value is one line of ASCII",
-            ),
-            (("X-A", "é"), "cannot use 'host[1].headers[0].set.X-A': a header's value is one line of ASCII"),
+            (("X A", "1"), "cannot use 'host[1].headers[0].set.X A': not a valid header name"),
+            (("X-A", "1\r\nB: 2"), "cannot use 'host[1].headers[0].set.X-A': expected one line of ASCII"),
+            (("X-A", "é"), "cannot use 'host[1].headers[0].set.X-A': expected one line of ASCII"),
             (
                 ("Content-Length", "1"),
-                "cannot use 'host[1].headers[0].set.Content-Length': this header follows from the response",
+                "cannot use 'host[1].headers[0].set.Content-Length': the server sets this header",
             ),
-            (("Vary", ""), "cannot use 'host[1].headers[0].set.Vary': this header follows from the response"),
+            (("Vary", ""), "cannot use 'host[1].headers[0].set.Vary': the server sets this header"),
             (
                 ("ETag", "1"),
-                "cannot use 'host[1].headers[0].set.ETag': this header follows from the file; it can only be taken away, with an empty value",
+                "cannot use 'host[1].headers[0].set.ETag': the server sets this header; it can only be removed, by an empty value",
             ),
         ] {
             let site = SiteConfig { headers: vec![rule("*", &[set])], ..SiteConfig::default() };

@@ -44,9 +44,9 @@ impl HostTable {
         let mut hosts = Self::default();
         for (at, site) in sites.iter().enumerate() {
             if site.names.is_empty() {
-                return Err(Error::configure(
+                return Err(Error::incomplete(
                     format!("host[{at}].names"),
-                    "a site needs a name; the default one is 'site'",
+                    "the site has no name; the default site is 'site'",
                 ));
             }
             for (which, name) in site.names.iter().enumerate() {
@@ -92,10 +92,10 @@ impl HostTable {
         let is_whole =
             |name: &&[u8]| name.starts_with(b"[") || name.split(|byte| *byte == b'.').all(is_label);
         let name = name.filter(|name| !name.contains(&b'*')).filter(is_whole);
-        let name = name.ok_or("this is no host name: leave out scheme, port and path")?;
+        let name = name.ok_or("not a host name: leave out scheme, port and path")?;
         match map.insert(name.to_ascii_lowercase().into(), site) {
             None => Ok(()),
-            Some(_) => Err("another site has this name".to_owned()),
+            Some(_) => Err("another site has the same name".to_owned()),
         }
     }
 

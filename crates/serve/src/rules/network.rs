@@ -52,14 +52,14 @@ impl FromStr for Network {
             return Ok(Self::Unix);
         }
         let (address, len) = text.split_once('/').map_or((text, None), |(address, len)| (address, Some(len)));
-        let forms = || "a network is like 192.0.2.0/24, 2001:db8::/32, ::1 or unix".to_owned();
+        let forms = || "expected a network like 192.0.2.0/24, 2001:db8::/32, ::1 or unix".to_owned();
         let base: IpAddr = address.parse().map_err(|_| forms())?;
         let width = width(base);
         let digits =
             |len: &str| len.bytes().all(|byte| byte.is_ascii_digit()).then(|| len.parse::<u8>().ok())?;
         let len = len.map_or(Some(width), digits).filter(|len| *len <= width).ok_or_else(forms)?;
         if masked(base, len) != bits(base) {
-            return Err(format!("the address has bits behind the first {len}"));
+            return Err(format!("the address has bits set after the first {len}"));
         }
         // `::ffff:192.0.2.0/120` is `192.0.2.0/24`.
         let canonical = base.to_canonical();
@@ -131,6 +131,6 @@ mod tests {
             assert!(text.parse::<Network>().is_err(), "{text}");
         }
         let refusal = "10.0.0.1/8".parse::<Network>().unwrap_err();
-        assert_eq!(refusal, "the address has bits behind the first 8");
+        assert_eq!(refusal, "the address has bits set after the first 8");
     }
 }

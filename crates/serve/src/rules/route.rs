@@ -217,7 +217,7 @@ fn status(number: Option<u16>) -> Result<StatusCode, String> {
         Some(302) => Ok(StatusCode::FOUND),
         Some(303) => Ok(StatusCode::SEE_OTHER),
         Some(307) => Ok(StatusCode::TEMPORARY_REDIRECT),
-        Some(other) => Err(format!("{other} is none of 301, 302, 303, 307 and 308")),
+        Some(other) => Err(format!("{other} is not one of 301, 302, 303, 307 and 308")),
     }
 }
 

@@ -46,7 +46,7 @@ impl SelfSigned {
         let hexes = digest(&SHA256, certificate.der());
         let hexes: Vec<_> = hexes.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
         let note = format!(
-            "the certificate is self-signed, for {}, and ends with this server; its SHA-256 fingerprint is {}",
+            "self-signed certificate for {}, valid until this server stops; SHA-256 fingerprint: {}",
             names.join(", "),
             hexes.join(":")
         );

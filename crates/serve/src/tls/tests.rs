@@ -166,7 +166,7 @@ fn errors_say_which_file_and_why() {
     for (certificate, key, expected) in [
         ("none.pem", "key.pem", "certificate 'DIR/none.pem': No such file or directory"),
         ("key.pem", "key.pem", "certificate 'DIR/key.pem': the file has no certificate (PEM)"),
-        ("reversed.pem", "key.pem", "certificate 'DIR/reversed.pem': its order is wrong: "),
+        ("reversed.pem", "key.pem", "certificate 'DIR/reversed.pem': the order is wrong: "),
         ("nonsense.pem", "key.pem", "certificate 'DIR/nonsense.pem': invalid peer certificate: "),
         ("huge.pem", "key.pem", "certificate 'DIR/huge.pem': file too large"),
         ("cert.pem", "none.pem", "key 'DIR/none.pem': No such file or directory"),
@@ -334,7 +334,7 @@ fn a_client_shows_a_certificate_of_the_authority() {
 fn a_certificate_of_its_own_is_for_this_machine_and_stays() {
     let tls = config::TlsConfig { self_signed: true, ..config::TlsConfig::default() };
     let (holder, notes) = ReloadableTls::load(&tls).unwrap();
-    assert!(notes.len() == 1 && notes[0].contains("self-signed, for localhost, "), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("self-signed certificate for localhost, "), "{notes:?}");
     let mut roots = RootCertStore::empty();
     roots.add(holder.self_signed.as_ref().unwrap().key.cert[0].clone()).unwrap();
     assert!(holder.reload().unwrap().is_empty());

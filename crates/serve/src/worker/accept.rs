@@ -246,7 +246,7 @@ impl Worker {
         if is_full {
             let most = self.plan().limits.connections;
             self.report(ErrorCategory::Connections, || {
-                format!("{most} connections are open, which is the limit: others wait")
+                format!("reached the limit of {most} connections: others wait")
             });
         }
         is_full

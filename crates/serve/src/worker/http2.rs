@@ -246,9 +246,7 @@ impl StreamWindow {
         match self.charge {
             Some(_) => Poll::Pending,
             None => {
-                worker.report(ErrorCategory::Buffers, || {
-                    "more responses wait for their clients than buffers hold".to_owned()
-                });
+                worker.report(ErrorCategory::Buffers, || "the buffers for slow clients are full".to_owned());
                 Poll::Ready(Err(Reason::ENHANCE_YOUR_CALM))
             }
         }

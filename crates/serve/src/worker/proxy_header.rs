@@ -42,7 +42,7 @@ pub(super) async fn read_client_address(
             if error.kind() == io::ErrorKind::InvalidData {
                 let proxy = peer.address.map_or("unix".to_owned(), |address| address.ip().to_string());
                 worker.report(ErrorCategory::Proxy, || {
-                    format!("connection of proxy {proxy} begins without a PROXY header")
+                    format!("connection from proxy {proxy} has no PROXY header")
                 });
             }
             false

@@ -16,7 +16,7 @@ use crate::state::{Peer, Worker};
 /// The most bytes of a word of the request line that are logged.
 const WORD_BYTES_MAX: usize = 1 << 10;
 /// The response body for an unencrypted request on an encrypted port.
-const PLAINTEXT_REFUSAL: &str = "This port takes encrypted requests only: use https.\n";
+const PLAINTEXT_REFUSAL: &str = "This port requires TLS: use https.\n";
 
 impl Worker {
     /// Logs and counts a request that was answered with `status` and of which only `head` is known.

@@ -186,7 +186,6 @@ fn a_filter_looks_at_all_names_of_a_large_directory() {
     let page = served.get("/large/?filter=needle-l");
     assert!(page.text().contains("<p>1 entry matches the filter</p>"), "{}", page.text());
     let page = served.get("/large/");
-    let said =
-        "<p>100000 entries were read, and there are more: sorting is of these, the filter looks at all</p>";
+    let said = "<p>100000 entries were read and sorted; there are more, which only the filter searches</p>";
     assert!(page.text().contains(said), "{}", &page.text()[..2000]);
 }

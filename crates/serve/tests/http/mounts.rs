@@ -447,7 +447,7 @@ fn a_missing_root_affects_its_mount_alone() {
         assert_eq!((gone.status, gone.field("retry-after")), (503, Some("1")), "{model}");
         client.get("/a.txt").is(200, b"site");
         client.get("/docs/api/a.txt").is(200, b"api a");
-        eventually("it is not said that it is gone", || lines.text().contains("requests are answered 503"));
+        eventually("it is not said that it is gone", || lines.text().contains("answering 503"));
         tree.write("../docs/a.txt", b"new");
         client.get("/docs/a.txt").is(200, b"new");
     }
@@ -506,5 +506,5 @@ fn invalid_mounts_are_refused() {
     }
     let twice = mount(&tree, "/a", "docs", "") + &mount(&tree, "/a/", "api", "");
     let refused = Server::check(&config(&tree, "", &twice)).unwrap_err().to_string();
-    assert_eq!(refused, "cannot use 'site.mounts[1].path': '/a' is that of site.mounts[0], too");
+    assert_eq!(refused, "cannot use 'site.mounts[1].path': '/a' is also the path of site.mounts[0]");
 }

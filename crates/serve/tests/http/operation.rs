@@ -240,7 +240,7 @@ fn a_new_configuration_counts_for_the_next_request() {
 
     let mut fixed = all.clone();
     fixed.workers = std::num::NonZeroUsize::new(3);
-    assert_eq!(served.server().reload(&fixed).unwrap(), ["'workers' has changed, which takes a new start"]);
+    assert_eq!(served.server().reload(&fixed).unwrap(), ["'workers' has changed, which needs a restart"]);
 }
 
 /// Larger than the socket buffers of both sides.

@@ -99,5 +99,5 @@ fn a_proxy_without_the_header_is_refused() {
         assert_eq!(exchange(served, b"PROXY TCP4 nonsense\r\n"), "");
     });
     assert!(peers.is_empty(), "{peers:?}");
-    assert!(errors.starts_with("connection of proxy 127.0.0.1 begins without a PROXY header\n"), "{errors}");
+    assert!(errors.starts_with("connection from proxy 127.0.0.1 has no PROXY header\n"), "{errors}");
 }

@@ -128,7 +128,7 @@ fn a_directory_that_is_gone_and_back_is_reported() {
         fs::rename(tree.at(name), tree.at("away")).unwrap();
         eventually("it is not said that it is gone", || said("No such file or directory") == 1);
         fs::rename(tree.at("away"), tree.at(name)).unwrap();
-        eventually("it is not said that it is back", || said("is there again") == 1);
+        eventually("it is not said that it is back", || said("exists again") == 1);
     }
     assert_eq!(lines.text().lines().count(), 4, "{}", lines.text());
     served.get("/a").is(200, b"a");

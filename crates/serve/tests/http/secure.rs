@@ -97,7 +97,7 @@ fn a_plain_request_is_told_that_the_port_is_encrypted() {
     let (served, connect) = encrypted(&tree, &lines);
     let answer = exchange(TcpStream::connect(served.address()).unwrap(), &request("GET", "/a?b", &[]), b"");
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
-    assert!(answer.ends_with("\r\n\r\nThis port takes encrypted requests only: use https.\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nThis port requires TLS: use https.\n"), "{answer}");
     let get =
         |path| exchange(connect(served.address()), &request("GET", path, &[("Connection", "close")]), b"");
     assert!(get("/a").ends_with("\r\n\r\naa"));

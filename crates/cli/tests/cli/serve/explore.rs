@@ -240,16 +240,16 @@ fn a_limit_below_a_page_is_refused_at_the_start() {
     command.args(["serve", "--explore", "--max-listing-bytes=1M", "www"]).current_dir(home.at(""));
     let (status, _, err) = finish(&mut command);
     assert_eq!(status, Some(2), "{err}");
-    assert!(err.contains("--explore takes --max-listing-bytes=2000000 or more"), "{err}");
+    assert!(err.contains("--explore requires --max-listing-bytes=2000000 or more"), "{err}");
 }
 
 #[test]
 fn a_file_and_names_that_no_host_has_are_refused_at_the_start() {
     let home = inventory(&[("a/f", 5000)]);
     let (empty, invalid) =
-        ("host names, separated by commas", "this is no host name: leave out scheme, port and path");
+        ("host names, separated by commas", "not a host name: leave out scheme, port and path");
     for (words, expected, why) in [
-        ("--explore tree/a/f", 1, "cannot use 'site.root': this is a file, which has no inventories"),
+        ("--explore tree/a/f", 1, "cannot use 'site.root': a file, not a directory with inventories"),
         ("--explore --names= www", 2, empty),
         ("--explore --names=, www", 2, empty),
         ("--allow-from= www", 2, "addresses or networks, separated by commas"),
@@ -269,7 +269,7 @@ fn a_directory_without_inventories_is_an_error_until_it_has_one() {
     fs::rename(home.at("www/first.inv"), home.at("kept.inv")).unwrap();
     let server = home.serve("--explore");
     assert_eq!(server.get("/").0, 404);
-    until("it is logged", || server.err().contains("there is no inventory in 'www'").then_some(()));
+    until("it is logged", || server.err().contains("no inventory in 'www'").then_some(()));
     fs::rename(home.at("kept.inv"), home.at("www/first.inv")).unwrap();
     until("it is shown", || Some(server.get("/")).filter(|(status, _)| *status == 200));
     assert_eq!(page(&server)["total"][2], 3);

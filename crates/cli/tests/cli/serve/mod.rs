@@ -2,6 +2,7 @@
 //! browser, h2load, openssl and slowhttptest, which `tools/setup-test.sh` installs.
 
 mod browser;
+mod configuration;
 mod curl;
 mod explore;
 mod inherited;

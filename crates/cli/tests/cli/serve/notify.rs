@@ -35,9 +35,11 @@ fn the_service_manager_learns_of_the_start_of_reloads_and_of_the_end() {
     fs::write(home.at("serve.toml"), "[site]\nroot = 'nosuch'\n").unwrap();
     server.reload();
     assert!(told().starts_with("RELOADING=1\n"));
-    let refused = format!("{serving}; not reloaded: cannot open 'nosuch': No such file or directory");
+    let refused = format!(
+        "{serving}; reload failed, keeping the old configuration: cannot open 'nosuch': No such file or directory"
+    );
     assert_eq!(told().trim_end(), refused);
     server.signal(Signal::TERM);
-    assert_eq!(told().trim_end(), "STOPPING=1\nSTATUS=Completing requests");
+    assert_eq!(told().trim_end(), "STOPPING=1\nSTATUS=Shutting down: finishing requests");
     assert_eq!(server.status(), Some(0));
 }

@@ -119,6 +119,6 @@ fn a_panic_of_a_worker_ends_the_server_with_status_2() {
     let mut command = home.command("-l 127.0.0.1:0 www");
     let (status, _, stderr) = finish(command.env("FATHOM_FAULT", "serve-sweep:1:PANIC"));
     assert_eq!(status, Some(2), "{stderr}");
-    let line = "fathom serve: a worker has ended, and the server ends: one of its tasks panicked\n";
+    let line = "fathom serve: a worker exited, shutting down: one of its tasks panicked\n";
     assert!(stderr.contains(line), "{stderr}");
 }

@@ -163,7 +163,8 @@ impl Server {
         self.signal(Signal::HUP);
         until("it says whether it reloaded", || {
             let stderr = self.err().get(before..)?.to_owned();
-            (stderr.ends_with('\n') && stderr.contains("reloaded")).then_some(stderr)
+            let is_over = stderr.contains("reloaded\n") || stderr.contains("keeping the old configuration\n");
+            is_over.then_some(stderr)
         })
     }
 

@@ -14,7 +14,7 @@ fn without_arguments_it_serves_the_current_directory_on_port_8080() {
     let home = ServeDirectory::new();
     let result = home.run("--check");
     let expected = format!(
-        "The configuration makes sense. Listens on 127.0.0.1:8080.\nsite: '{}'\n",
+        "Configuration OK\nlisten on 127.0.0.1:8080\ndefault site: '{}'\n",
         home.shown("").trim_end_matches('/')
     );
     assert_eq!(result, (Some(0), expected, String::new()));
@@ -36,7 +36,7 @@ fn the_printed_address_is_served() {
 #[test]
 fn a_variable_of_no_option_is_warned_of() {
     let home = ServeDirectory::with(&[("index.html", b"here")]);
-    let warning = "fathom serve: warning: the variable FATHOM_SERVE_LISTN is that of no option\n";
+    let warning = "fathom serve: warning: no option has the variable FATHOM_SERVE_LISTN\n";
     let (status, _, errors) = finish(home.command("--check www").env("FATHOM_SERVE_LISTN", "80"));
     assert_eq!((status, &*errors), (Some(0), warning));
     let mut command = home.command("-l 127.0.0.1:0 www");
@@ -47,8 +47,10 @@ fn a_variable_of_no_option_is_warned_of() {
 #[test]
 fn a_configuration_publishes_no_directory_that_it_does_not_name() {
     let home = ServeDirectory::with(&[("a.txt", b"here")]);
-    let missing = "fathom serve: cannot use 'site.root': it is missing: which directory is to be served?\n";
-    for text in ["", "workers = 1\n", "[site]\nlisting = true\n"] {
+    let missing = "fathom serve: cannot use 'site.root': missing: the directory to serve\n";
+    let in_site = "fathom serve: cannot use 'serve.toml': line 1, column 2: in site.root: missing: the directory to serve\n";
+    for (text, missing) in [("", missing), ("workers = 1\n", missing), ("[site]\nlisting = true\n", in_site)]
+    {
         std::fs::write(home.at("serve.toml"), text).unwrap();
         for words in ["--config serve.toml", "--check --config serve.toml", "--io-report --config serve.toml"]
         {
@@ -56,7 +58,7 @@ fn a_configuration_publishes_no_directory_that_it_does_not_name() {
         }
     }
     std::fs::write(home.at("serve.toml"), "[[host]]\nnames = ['a.example']\n").unwrap();
-    assert!(home.run("--check --config serve.toml").2.contains("'host[0].root': it is missing"));
+    assert!(home.run("--check --config serve.toml").2.contains("in host[0].root: missing"));
 
     let hosts =
         "[[host]]\nnames = ['a.example']\nroot = 'www'\n[[host]]\nnames = ['b.example']\nroot = '.'\n";
@@ -64,10 +66,10 @@ fn a_configuration_publishes_no_directory_that_it_does_not_name() {
         .unwrap();
     let checked = home.run("--check --config serve.toml").1;
     assert!(
-        checked.contains("\nsite: no directory, so requests for other hosts are refused (421)\n"),
+        checked.contains("\ndefault site: no directory, so requests for other hosts are refused (421)\n"),
         "{checked}"
     );
-    assert!(checked.contains(&format!("\nhost[0]: '{}'\n", home.shown("www"))), "{checked}");
+    assert!(checked.contains(&format!("\nsite a.example: '{}'\n", home.shown("www"))), "{checked}");
     let server = Server::start(&home, &mut home.command("-l 127.0.0.1:0 --config serve.toml"));
     let expected = format!("Serving '{}' and 1 other site on {}/\n", home.shown("www"), server.url);
     assert_eq!(server.out(), expected);
@@ -76,7 +78,8 @@ fn a_configuration_publishes_no_directory_that_it_does_not_name() {
     }
     assert_eq!([server.get("/health").0, server.get("/metrics").0], [200; 2]);
     std::fs::write(home.at("serve.toml"), "").unwrap();
-    assert_eq!(server.reload(), missing.replace("serve: ", "serve: not reloaded: "));
+    let kept = "fathom serve: reload failed, keeping the old configuration\n";
+    assert_eq!(server.reload(), format!("{missing}{kept}"));
     assert_eq!(server.get("/a.txt").0, 421);
 }
 
@@ -178,9 +181,13 @@ fn errors_have_a_message_and_a_status() {
         (
             "--check --mount /a=www --mount /a/=www www",
             1,
-            "cannot use 'site.mounts[1].path': '/a' is that of site.mounts[0], too\n",
+            "cannot use 'site.mounts[1].path': '/a' is also the path of site.mounts[0]\n",
         ),
-        ("--check --auth anna:hunter2 www", 1, "cannot use 'auth.users.anna': neither argon2 nor bcrypt"),
+        (
+            "--check --auth anna:hunter2 www",
+            1,
+            "cannot use 'site.auth.users.anna': neither argon2 nor bcrypt",
+        ),
         ("--check --auth-file nosuch www", 1, "cannot use users file 'nosuch': No such file or directory\n"),
         ("--check --tls-cert not.pem --tls-key not.pem www", 1, "cannot use certificate 'not.pem': "),
         (
@@ -188,21 +195,17 @@ fn errors_have_a_message_and_a_status() {
             1,
             "cannot open log 'no/such/log': No such file or directory\n",
         ),
-        (
-            "--check --max-streams 0 www",
-            1,
-            "cannot use 'limits.streams': with 0 no request would be answered\n",
-        ),
+        ("--check --max-streams 0 www", 1, "cannot use 'limits.streams': must be at least 1\n"),
         ("-c nosuch.toml", 1, "cannot read 'nosuch.toml': No such file or directory\n"),
         (
             "-c bad.toml",
             1,
-            "cannot read 'bad.toml': line 3, column 1: in site: unknown key 'listings', did you mean 'listing'?\n",
+            "cannot use 'bad.toml': line 3, column 1: in site: unknown key 'listings', did you mean 'listing'?\n",
         ),
         (
             "--check -c bad.toml",
             1,
-            "cannot read 'bad.toml': line 3, column 1: in site: unknown key 'listings', did you mean 'listing'?\n",
+            "cannot use 'bad.toml': line 3, column 1: in site: unknown key 'listings', did you mean 'listing'?\n",
         ),
         ("-l 192.0.2.1:1 www", 1, "cannot listen on '192.0.2.1:1': Cannot assign requested address\n"),
         (
@@ -210,20 +213,20 @@ fn errors_have_a_message_and_a_status() {
             1,
             "cannot listen on 'unix:no/such/socket': No such file or directory\n",
         ),
-        ("-l systemd www", 1, "no sockets were handed over"),
+        ("-l systemd www", 1, "systemd passed no sockets"),
         ("--tls-cert not.pem --tls-key not.pem www", 1, "not.pem"),
         ("--tls-cert nosuch.pem --tls-key nosuch.pem www", 1, "'nosuch.pem': No such file or directory\n"),
         ("--tls-cert not.pem www", 2, "--tls-key"),
         ("--auth-file nosuch www", 1, "'nosuch': No such file or directory\n"),
         ("--access-log=no/such/log www", 1, "cannot open log 'no/such/log': No such file or directory\n"),
-        ("--io zfs www", 2, "invalid argument 'zfs' for '--io': one of sync, pool,"),
+        ("--io zfs www", 2, "invalid argument 'zfs' for '--io': expected one of sync, pool,"),
         (
             "--nonsense",
             2,
             "unrecognized option '--nonsense'\nTry 'fathom serve --help' for more information.\n",
         ),
         ("www www", 2, "extra operand 'www'\n"),
-        ("--port 65536", 2, "invalid argument '65536' for '--port': a port is a number up to 65535\n"),
+        ("--port 65536", 2, "invalid argument '65536' for '--port': expected a port, a number up to 65535\n"),
     ] {
         let (ended, out, err) = home.run(words);
         assert_eq!((ended, out.as_str()), (Some(status), ""), "{words}: {err}");

@@ -88,9 +88,11 @@ fn the_root_has_no_parent_and_a_cut_is_told() {
         "<header><nav aria-label=\"Path\"><h1><span aria-current=\"page\">/</span></h1></nav>\n"
     ));
     assert!(!body(&page).contains("../"));
-    assert!(page.contains(
-        "<p>1 entries were read, and there are more: sorting is of these, the filter looks at all</p>"
-    ));
+    assert!(
+        page.contains(
+            "<p>1 entries were read and sorted; there are more, which only the filter searches</p>"
+        )
+    );
 }
 
 #[test]

@@ -63,18 +63,18 @@ fn wildcards_are_counted_from_the_left() {
 #[test]
 fn mistakes_are_told() {
     for (pattern, words) in [
-        ("", "an empty pattern fits no path"),
-        ("/[a", "a '[' is not closed"),
-        ("/[", "a '[' is not closed"),
-        ("/[a\\", "a '[' is not closed"),
+        ("", "the pattern is empty"),
+        ("/[a", "unclosed '['"),
+        ("/[", "unclosed '['"),
+        ("/[a\\", "unclosed '['"),
         ("/[z-a]", "the range z-a is backwards"),
-        ("/{a", "a '{' is not closed"),
-        ("/a}", "a '}' closes nothing"),
+        ("/{a", "unclosed '{'"),
+        ("/a}", "unmatched '}'"),
         ("/a\\", "nothing follows the last '\\'"),
     ] {
         assert_eq!(Glob::new(pattern).unwrap_err(), words, "{pattern}");
     }
-    assert_eq!(Glob::new(&"?".repeat(1 << 20)).unwrap_err(), "it is too large");
+    assert_eq!(Glob::new(&"?".repeat(1 << 20)).unwrap_err(), "the pattern is too large");
 }
 
 /// A pattern as a tree, from which both its text and its reference match are derived.

@@ -93,7 +93,7 @@ fn each_status_is_its_own() {
 #[test]
 fn mistakes_are_refused_with_their_key() {
     for (from, to, status, expected) in [
-        ("/[", "/", None, "'site.redirects[0].from': a '[' is not closed"),
+        ("/[", "/", None, "'site.redirects[0].from': unclosed '['"),
         ("/a", "/b\r\nX: y", None, "'site.redirects[0].to': a target has no control characters"),
         ("/a", "b", None, "'site.redirects[0].to': a target begins with '/', 'http://' or 'https://'"),
         ("/**", "$1", None, "'site.redirects[0].to': a target begins with '/', 'http://' or 'https://'"),
@@ -105,7 +105,7 @@ fn mistakes_are_refused_with_their_key() {
         ("/*", "/$", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
         ("/*", "/$x", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
         ("/*", "/$0", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
-        ("/a", "/b", Some(300), "'site.redirects[0].status': 300 is none of 301, 302, 303, 307 and 308"),
+        ("/a", "/b", Some(300), "'site.redirects[0].status': 300 is not one of 301, 302, 303, 307 and 308"),
     ] {
         let rule = config::RedirectRule { from: from.to_owned(), to: to.to_owned(), status };
         assert_eq!(

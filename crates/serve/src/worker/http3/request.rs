@@ -347,9 +347,9 @@ impl SendWait {
         match self.charge {
             Some(_) => Poll::Pending,
             None => {
-                shared.worker.report(ErrorCategory::Buffers, || {
-                    "more responses wait for their clients than buffers hold".to_owned()
-                });
+                shared
+                    .worker
+                    .report(ErrorCategory::Buffers, || "the buffers for slow clients are full".to_owned());
                 Poll::Ready(Code::H3_EXCESSIVE_LOAD)
             }
         }
