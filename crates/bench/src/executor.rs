@@ -71,11 +71,10 @@ fn dd(name: &str, spec: &SampleSpec) -> Result<Measurement, Error> {
         .map_err(|error| Error::new(Op::Start, name, error))?;
     let report = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        return Err(failed(report.lines().next().unwrap_or("it failed without a word").to_owned()));
+        return Err(failed(report.lines().next().unwrap_or("it failed and printed nothing").to_owned()));
     }
     let after = children_usage();
-    let seconds =
-        seconds(&report).ok_or_else(|| failed(format!("it does not say how long it took: {report:?}")))?;
+    let seconds = seconds(&report).ok_or_else(|| failed(format!("its report has no time: {report:?}")))?;
     Ok(Measurement {
         seconds,
         sync_s: seconds,

@@ -180,12 +180,12 @@ impl Profile {
             schema: u32,
         }
         if bytes.len() as u64 > BYTES_MAX {
-            return Err("it is too long to be a profile".into());
+            return Err("the file is too long for a profile".into());
         }
         match serde_json::from_slice(bytes)? {
             SchemaVersion { schema: SCHEMA } => {}
             SchemaVersion { schema } => {
-                return Err(format!("its format is {schema}, and this program knows {SCHEMA}").into());
+                return Err(format!("its format is {schema}, expected {SCHEMA}").into());
             }
         }
         let mut profile: Self = serde_json::from_slice(bytes)?;

@@ -220,7 +220,10 @@ fn advises_what_is_fastest_and_simplest() {
     assert_eq!(advice.walk_in_flight, Some(32));
     assert!(advice.sentence.starts_with("Use blocking calls for "), "{}", advice.sentence);
     assert!(
-        advice.sensitivity.iter().any(|sentence| sentence.starts_with("stat: where ")),
+        advice
+            .sensitivity
+            .iter()
+            .any(|sentence| sentence.contains(" of the data of stat is not cached: threads=32 instead of ")),
         "{:?}",
         advice.sensitivity
     );
@@ -278,9 +281,9 @@ fn a_gain_that_the_noise_of_few_blocks_hides_is_measured_once_more() {
 fn no_difference_is_reported() {
     let (advice, end) = advise_on(&mut Machine::new(|_, _| 100.0));
     assert!(matches!(end, AdviceEnd::Complete));
-    assert_eq!(advice.sentence, "No material difference: keep what you have.");
+    assert_eq!(advice.sentence, "Tie: keep blocking calls; no model is faster here.");
     assert!(advice.verdicts.iter().all(|verdict| !verdict.matters && verdict.ratio.is_none()));
-    assert!(text(&advice).contains("anything: no material difference"));
+    assert!(text(&advice).contains("all others"));
 }
 
 #[test]
@@ -323,7 +326,7 @@ fn the_most_valuable_questions_are_answered_first() {
     assert_eq!(answered[0], "stat, cold");
     assert!(advice.verdicts.len() < CELLS, "{answered:?}");
     assert_eq!(advice.left_out.len(), CELLS - advice.verdicts.len());
-    assert!(advice.left_out.iter().all(|left| left.reason == "no time was left for it"));
+    assert!(advice.left_out.iter().all(|left| left.reason == "not measured: out of time"));
     // Even a run without time answers one.
     machine.sample_takes = Duration::from_secs(1000);
     assert_eq!(advise(&ask, Run::default(), &mut machine).0.verdicts.len(), 1);
@@ -364,7 +367,7 @@ fn a_machine_in_use_is_said_first_and_half_an_answer_is_none() {
     let mut machine = Machine::new(usual);
     machine.noise = 0.9;
     let advice = advise(&unlimited, Run::default(), &mut machine).0;
-    let noisy = advice.left_out.iter().filter(|left| left.reason.contains("differ from themselves")).count();
+    let noisy = advice.left_out.iter().filter(|left| left.reason.contains("differ by up to")).count();
     assert!(noisy > 0 && advice.verdicts.len() == CELLS - noisy, "{:?}", advice.left_out);
     assert!(!fathom_bench::advise::text(&advice).contains("in use"));
 }

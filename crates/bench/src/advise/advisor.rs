@@ -91,7 +91,7 @@ pub fn advise(options: &AdviceOptions, run: Run, source: &mut dyn SampleSource) 
 /// A noise floor above this says nothing: an arm may be twice as fast, or half.
 const NOISE_MAX: f64 = 1.0;
 
-const NO_TIME_LEFT: &str = "no time was left for it";
+const NO_TIME_LEFT: &str = "not measured: out of time";
 
 pub(super) fn baseline() -> ArmName {
     ArmName::new("rust", BASELINE)
@@ -316,7 +316,7 @@ impl Advisor<'_> {
         let noisy = summaries.noise.as_ref().filter(|noise| noise.floor > NOISE_MAX);
         if let Some(noise) = noisy {
             let per_cent = (noise.floor * 100.0).round();
-            self.skip(cell, format!("blocking calls differ from themselves by up to {per_cent} %"));
+            self.skip(cell, format!("two runs of blocking calls differ by up to {per_cent} %"));
         }
         let is_noisy = noisy.is_some();
         self.advice.run.arms.extend(summaries.arms);

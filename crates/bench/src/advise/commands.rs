@@ -14,7 +14,7 @@ const LINES: [(&str, &[&str]); 8] = [
     ("reading at random", &["random-read"]),
     ("many small files", &["small-files"]),
     ("writing files", &["write"]),
-    ("a log", &["append-sync"]),
+    ("appending to a log", &["append-sync"]),
 ];
 
 /// Returns the lines for `verdicts`, as in `du, list, scan: 8 threads cold, blocking calls warm`. A
@@ -44,7 +44,8 @@ fn line(name: &str, workloads: &[&str], verdicts: &[Verdict]) -> Option<String> 
 }
 
 fn phrase(verdict: &Verdict) -> String {
-    if !verdict.matters && verdict.is_of(Model::Sync) { "anything".to_owned() } else { words(verdict) }
+    let is_tie = !verdict.matters && verdict.is_of(Model::Sync);
+    if is_tie { "blocking calls (no model is faster)".to_owned() } else { words(verdict) }
 }
 
 #[cfg(test)]
@@ -77,8 +78,8 @@ mod tests {
             [
                 "du, list, scan: 8 threads cold, blocking calls warm",
                 "serve: sendfile",
-                "reading files: anything",
-                "a log: blocking calls",
+                "reading files: blocking calls (no model is faster)",
+                "appending to a log: blocking calls",
             ]
         );
         assert_eq!(command_lines(&verdicts, &[Workload::Stat]).len(), 3, "not from walks alone");

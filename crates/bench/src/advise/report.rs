@@ -23,7 +23,7 @@ pub fn text(advice: &Advice) -> String {
         lead(advice).iter().map(|line| format!("{}\n", escape_line(line))).collect(),
         verdicts(&advice.verdicts),
         list("left out", advice.left_out.iter().map(|left| format!("{}: {}", left.cell, left.reason))),
-        list("the answer would be another one with", advice.sensitivity.iter().cloned()),
+        list("the answer changes if", advice.sensitivity.iter().cloned()),
         constants(&advice.constants),
         advice.validation.as_ref().map_or(String::new(), validation),
         list("it holds for", advice.run.machine.iter().map(|(name, value)| format!("{name}: {value}"))),
@@ -49,7 +49,7 @@ pub fn page_lead(advice: &Advice) -> String {
         "lists": [
             ["By workload", verdicts],
             ["Left out", left_out.collect::<Vec<_>>()],
-            ["The answer would be another one with", advice.sensitivity],
+            ["The answer changes if", advice.sensitivity],
         ],
     })
     .to_string()
@@ -93,7 +93,7 @@ fn verdicts(verdicts: &[Verdict]) -> String {
     if verdicts.is_empty() {
         return String::new();
     }
-    let head = ["workload", "use", "time by blocking", "time by best", "not shown slower", "measured"];
+    let head = ["workload", "use", "time by blocking", "time by best", "may be as fast", "measured"];
     let rows: Vec<Vec<String>> =
         std::iter::once(head.map(String::from)).chain(verdicts.iter().map(row)).map(Vec::from).collect();
     let mut align = [Align::Left; 6];
@@ -115,7 +115,7 @@ fn row(verdict: &Verdict) -> [String; 6] {
         escape_line(&verdict.method),
         ratio(&verdict.ratio),
         ratio(&verdict.ratio_to_best),
-        if verdict.matters { others.join(", ") } else { "anything: no material difference".to_owned() },
+        if verdict.matters { others.join(", ") } else { "all others".to_owned() },
         format!("{measured} of {}", verdict.candidates.len()),
     ]
 }
@@ -129,8 +129,8 @@ fn constants(constants: &CostConstants) -> String {
     let wall = |cost: &OpCost| cost.wall_interval_us.map_or_else(|| us(cost.wall_us), with_ends);
     let nops = constants.nops;
     let handed_over = match constants.writes_are_handed_over {
-        Some(true) => Some("always handed to a thread of the kernel's".to_owned()),
-        Some(false) => Some("done in place where they need not wait".to_owned()),
+        Some(true) => Some("always handed to a kernel thread".to_owned()),
+        Some(false) => Some("done in place unless they would wait".to_owned()),
         None => None,
     };
     let facts = [
@@ -146,7 +146,7 @@ fn constants(constants: &CostConstants) -> String {
         ("99th percentile", constants.sync_p99_us.map(us)),
     ];
     let known = facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?)));
-    let mut text = list("what it costs here", known);
+    let mut text = list("costs on this machine", known);
     for cost in &constants.direct_read {
         let _ =
             writeln!(text, "  4 KiB past the page cache, {}: {} each", escape_line(&cost.method), wall(cost));
@@ -161,9 +161,9 @@ fn with_ends(us: Interval) -> String {
     let Interval { median, low, high } = us;
     match (low.is_nan() || high.is_nan(), low <= 0.0) {
         (true, _) if median > 0.0 => format!("{} us", two(median)),
-        (true, _) => "less than the noise".to_owned(),
+        (true, _) => "below the noise".to_owned(),
         (false, true) if high <= 0.0 => "nothing".to_owned(),
-        (false, true) => format!("at most {} us: it may be nothing", two(high)),
+        (false, true) => format!("at most {} us, perhaps none", two(high)),
         (false, false) => format!("{} us [{}, {}]", two(median), two(low), two(high)),
     }
 }
@@ -202,9 +202,9 @@ mod tests {
     fn hand_offs_have_intervals_and_are_never_less_than_nothing() {
         let interval = |median, low, high| Interval { median, low, high };
         assert_eq!(with_ends(interval(5.0, 4.5, 5.5)), "5.0 us [4.5, 5.5]");
-        assert_eq!(with_ends(interval(0.1, -0.2, 0.4)), "at most 0.40 us: it may be nothing");
+        assert_eq!(with_ends(interval(0.1, -0.2, 0.4)), "at most 0.40 us, perhaps none");
         assert_eq!(with_ends(interval(-1.2, -2.0, -0.4)), "nothing");
         assert_eq!(with_ends(interval(5.0, f64::NAN, f64::NAN)), "5.0 us");
-        assert_eq!(with_ends(interval(-1.2, f64::NAN, f64::NAN)), "less than the noise");
+        assert_eq!(with_ends(interval(-1.2, f64::NAN, f64::NAN)), "below the noise");
     }
 }

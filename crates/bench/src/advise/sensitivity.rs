@@ -50,11 +50,12 @@ fn misses(warm: &Verdict, cold: &Verdict) -> Option<String> {
     let gain = us(cold, &warm.method)? - us(cold, &cold.method)?;
     let share = loss.max(0.0) / (loss.max(0.0) + gain);
     let part = match share > SHARE_MIN {
-        true => format!("more than {} % of it", significant(share * 100.0, 2)),
-        false => "any of it".to_owned(),
+        true => format!("more than {} %", significant(share * 100.0, 2)),
+        false => "any".to_owned(),
     };
     let (workload, instead, usual) = (&warm.workload, &cold.method, &warm.method);
-    (gain > 0.0).then(|| format!("{workload}: where {part} is not cached, {instead} instead of {usual}"))
+    (gain > 0.0)
+        .then(|| format!("{part} of the data of {workload} is not cached: {instead} instead of {usual}"))
 }
 
 /// Computes the latency above which handing a read to a pool pays. The hand-off counts with its CPU
@@ -65,7 +66,7 @@ fn latency(constants: &CostConstants) -> Option<String> {
     let from_us = hop_us / (1.0 - 1.0 / overlap);
     (hop_us > 0.0 && overlap > OVERLAP_MIN).then(|| {
         format!(
-            "reads that wait for more than {} us in the mean: hand them to a pool of 32 threads (a hand-off takes {} us of processor time here)",
+            "reads wait for more than {} us on average: hand them to a pool of 32 threads (a hand-off takes {} us of CPU time here)",
             significant(from_us, 2),
             significant(hop_us, 2)
         )
@@ -81,7 +82,7 @@ fn size(constants: &CostConstants, verdicts: &[Verdict]) -> Option<String> {
     let from_kib = hop_us / SMALL_SHARE * bytes_per_us / 1024.0;
     (hop_us > 0.0).then(|| {
         format!(
-            "cached files of more than {} KiB read in one go: a hand-off a file to a pool is less than {} % of it, and does not matter",
+            "cached files are larger than {} KiB: one hand-off per file costs less than {} %, and does not matter",
             significant(from_kib, 2),
             SMALL_SHARE * 100.0
         )
@@ -96,7 +97,7 @@ fn processors(constants: &CostConstants, verdicts: &[Verdict]) -> Option<String>
     let gain = 1.0 / constants.parallel()?;
     (!titles.is_empty() && constants.cpus > 1 && gain > 1.0 + SMALL_SHARE).then(|| {
         format!(
-            "one processor instead of {}: blocking calls for {} (threads gain by processors here, random reads {} times)",
+            "there is one CPU instead of {}: blocking calls for {} (more CPUs make threads faster here, random reads {} times)",
             constants.cpus,
             titles.join("; "),
             significant(gain, 2)
@@ -107,7 +108,7 @@ fn processors(constants: &CostConstants, verdicts: &[Verdict]) -> Option<String>
 /// Reports that SQPOLL is no candidate on a machine with few processors.
 fn polling(constants: &CostConstants) -> Option<String> {
     (constants.cpus <= 2 && constants.nops.is_some()).then(|| {
-        "more than two processors: a ring that the kernel polls (SQPOLL) would be tried; here it takes one from the work".to_owned()
+        "there are more than two CPUs: a ring that the kernel polls (SQPOLL) would be tried; here it would take a CPU from the work".to_owned()
     })
 }
 

@@ -144,7 +144,7 @@ pub fn sentence(verdicts: &[Verdict]) -> String {
         return "No question was answered.".to_owned();
     }
     if verdicts.iter().all(|verdict| is_plain(verdict) && !verdict.matters) {
-        return "No material difference: keep what you have.".to_owned();
+        return "Tie: keep blocking calls; no model is faster here.".to_owned();
     }
     let mut groups: Vec<(String, Vec<&Verdict>)> = Vec::new();
     for verdict in verdicts {
@@ -313,10 +313,10 @@ mod tests {
         let same = [arm("sync", "sync", None, true), arm("threads=8", "threads", Some(1.03), true)];
         let found = verdict(&same, None, Vec::new()).unwrap();
         assert!(!found.matters);
-        assert_eq!(sentence(&[found]), "No material difference: keep what you have.");
+        assert_eq!(sentence(&[found]), "Tie: keep blocking calls; no model is faster here.");
         let noisy = Noise { floor: 0.3, ..Noise::default() };
         let arms = [arm("sync", "sync", None, true), arm("threads=8", "threads", Some(1.2), true)];
-        assert!(!verdict(&arms, Some(&noisy), Vec::new()).unwrap().matters, "less than the noise");
+        assert!(!verdict(&arms, Some(&noisy), Vec::new()).unwrap().matters, "below the noise");
         assert!(verdict(&arms, None, Vec::new()).unwrap().matters);
     }
 

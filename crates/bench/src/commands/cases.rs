@@ -147,7 +147,7 @@ impl CasesFile {
 
     fn check(&self) -> Result<(), String> {
         if self.cases.is_empty() {
-            return Err("no case".to_owned());
+            return Err("the file has no case".to_owned());
         }
         if let Some(name) = twice(self.cases.iter().map(|case| &case.name)) {
             return Err(format!("two cases '{name}'"));
@@ -164,7 +164,7 @@ impl CommandCase {
             return Err("no command".to_owned());
         }
         if self.blocks == Some(0) || self.commands.iter().any(|command| command.blocks == Some(0)) {
-            return Err("blocks: at least 1".to_owned());
+            return Err("blocks must be at least 1".to_owned());
         }
         if let Some(name) = twice(self.commands.iter().map(|command| &command.name)) {
             return Err(format!("two commands '{name}'"));
@@ -277,7 +277,7 @@ mod tests {
         let case = "[[case]]\nname = 'a'\ncommand = [{ name = 'x', run = 'true' }]\n";
         for (text, cause) in [
             ("", "line 1: missing field `case`"),
-            ("case = []", "no case"),
+            ("case = []", "the file has no case"),
             ("[[case]]\nname = 'a'\ncommand = []", "case 'a': no command"),
             (
                 "[[case]]\nname = 'a'\ncommand = [{ name = 'x', run = [] }]",
@@ -289,17 +289,17 @@ mod tests {
             (&format!("{case}timeout-seconds = 0"), "case 'a': timeout-seconds: above 0"),
             (
                 &format!("{case}require = [{{ command = 'x', seconds = -1 }}]"),
-                "line 4: a limit is a number above 0",
+                "line 4: the limit must be a number above 0",
             ),
             ("[[case]]\nname = 'a'\nnames = 1", "line 3: unknown field `names`"),
             ("\n\n[[case]", "line 3: "),
             (&case.repeat(2), "two cases 'a'"),
-            (&format!("{case}blocks = 0"), "case 'a': blocks: at least 1"),
+            (&format!("{case}blocks = 0"), "case 'a': blocks must be at least 1"),
             (
                 &format!("{case}require = [{{ command = 'z', seconds = 1 }}]"),
                 "case 'a': no command or group 'z'",
             ),
-            (&format!("{case}require = [{{ command = 'x' }}]"), "line 4: a requirement has one of"),
+            (&format!("{case}require = [{{ command = 'x' }}]"), "line 4: expected exactly one of"),
             (&format!("{case}require = [{{ command = 'x', time = 1 }}]"), "line 4: 'time' needs 'than'"),
         ] {
             let said = refusal(text);

@@ -172,7 +172,7 @@ impl<'a> CommandExecutor<'a> {
             self.note_once(&format!("the peak memory of '{name}' "), &rest);
         }
         if end.migrations.is_none() {
-            let rest = "/proc/sys/kernel/perf_event_paranoid has to be 1 or less, or the user root";
+            let rest = "run as root, or set /proc/sys/kernel/perf_event_paranoid to 1 or less";
             self.note_once("migrations are not counted: ", rest);
         }
     }

@@ -95,7 +95,7 @@ pub(super) fn run(
         let (pid, stdout, stderr) = match messages.recv() {
             Ok(WaiterMessage::Started(pid, stdout, stderr)) => (pid, stdout, stderr),
             Ok(WaiterMessage::Failed(error)) => return Err(error),
-            Ok(WaiterMessage::Ended(..)) | Err(_) => return Err(io::Error::other("it was not started")),
+            Ok(WaiterMessage::Ended(..)) | Err(_) => return Err(io::Error::other("it could not be started")),
         };
         let output =
             stdout.map(|stream| read_aside(move || OutputSum::read(stream, standard == Standard::Summed)));
@@ -108,7 +108,7 @@ pub(super) fn run(
             return Err(io::ErrorKind::Interrupted.into());
         }
         if let Some((_, timeout)) = deadline.filter(|_| is_late) {
-            return Err(io::Error::other(format!("it has taken longer than {} s", timeout.as_secs_f64())));
+            return Err(io::Error::other(format!("timed out after {} s", timeout.as_secs_f64())));
         }
         let output = output.map(|output| finished(output?)).transpose()?;
         let stderr = errors.map(|errors| finished(errors?)).transpose()?.unwrap_or_default();
@@ -155,7 +155,9 @@ fn wait_for_end(
             }
             Ok(WaiterMessage::Failed(error)) => return Err(error),
             Ok(WaiterMessage::Started(..)) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("nobody waits for it")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("the thread that waits for it is gone"));
+            }
         }
         is_late |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if is_late || stop.load(Ordering::Relaxed) {
@@ -186,7 +188,7 @@ fn beginning(mut stream: impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn finished<T>(receiver: Receiver<io::Result<T>>) -> io::Result<T> {
-    let open = "its output is still open 10 s after its end: a process that it started holds it";
+    let open = "its output is still open 10 s after it exited: a process that it started holds it";
     receiver.recv_timeout(OUTPUT_OPEN_MAX).unwrap_or_else(|_| Err(io::Error::other(open)))
 }
 
@@ -214,7 +216,7 @@ mod tests {
         command.args(["-c", "sleep 1000 & wait"]);
         let ended = run(&mut command, Standard::Counted, Some(Duration::ZERO), &stop);
         let said = ended.err().map(|error| error.to_string());
-        assert_eq!(said.as_deref(), Some("it has taken longer than 0 s"));
+        assert_eq!(said.as_deref(), Some("timed out after 0 s"));
     }
 
     #[test]

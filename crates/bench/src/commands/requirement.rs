@@ -57,19 +57,19 @@ impl TryFrom<RequirementFields> for CommandRequirement {
         };
         let given = [time, memory, seconds, memory_bytes].into_iter().flatten();
         if given.into_iter().any(|limit| !(limit > 0.0 && limit.is_finite())) {
-            return Err("a limit is a number above 0".to_owned());
+            return Err("the limit must be a number above 0".to_owned());
         }
         let limit = match (time, memory, seconds, memory_bytes) {
             (Some(share), None, None, None) => RequirementLimit::Time { share, than: of(than, "time")? },
             (None, Some(share), None, None) => RequirementLimit::Memory { share, than: of(than, "memory")? },
             (None, None, Some(_), None) | (None, None, None, Some(_)) if than.is_some() => {
-                return Err("'than' is for 'time' and 'memory'".to_owned());
+                return Err("'than' requires 'time' or 'memory'".to_owned());
             }
             (None, None, Some(seconds), None) => RequirementLimit::Seconds(seconds),
             (None, None, None, Some(bytes)) => RequirementLimit::MemoryBytes(bytes),
             _ => {
                 return Err(
-                    "a requirement has one of 'time', 'memory', 'seconds' and 'memory-bytes'".to_owned()
+                    "expected exactly one of 'time', 'memory', 'seconds' and 'memory-bytes'".to_owned()
                 );
             }
         };

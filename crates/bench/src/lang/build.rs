@@ -157,7 +157,11 @@ fn compiler_output(output: &child::ChildOutput) -> String {
     let words = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
     let text = super::program::printable(&String::from_utf8_lossy(words));
     let text: String = text.trim().chars().take(OUTPUT_CHARS_MAX).collect();
-    if text.is_empty() { format!("the compiler ended with {}, without a word", output.status) } else { text }
+    if text.is_empty() {
+        format!("the compiler exited with {} and printed nothing", output.status)
+    } else {
+        text
+    }
 }
 
 /// Renames a finished build to its final name, unless another process has finished the same build.

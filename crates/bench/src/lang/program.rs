@@ -205,7 +205,7 @@ fn failure_reason(output: &child::ChildOutput) -> String {
     let line = text.lines().next().unwrap_or_default().trim();
     let own_name = |(name, _): &(&str, &str)| !name.contains([' ', '\'']);
     let message = line.split_once(": ").filter(own_name).map_or(line, |(_, rest)| rest);
-    if message.is_empty() { format!("{}, without a word", output.status) } else { quoted(message) }
+    if message.is_empty() { format!("{}, and printed nothing", output.status) } else { quoted(message) }
 }
 
 fn quoted(text: &str) -> String {

@@ -150,8 +150,8 @@ fn a_missing_file_is_no_profile_and_a_damaged_one_an_error() {
     assert_eq!(refused(&path), "EOF while parsing an object at line 1 column 1");
     assert_eq!(refused(temp.path()), "Is a directory");
     std::fs::write(&path, r#"{"schema": 2, "filesystems": {}}"#).unwrap();
-    assert_eq!(refused(&path), "its format is 2, and this program knows 1");
-    assert_eq!(refused(Path::new("/dev/zero")), "it is too long to be a profile");
+    assert_eq!(refused(&path), "its format is 2, expected 1");
+    assert_eq!(refused(Path::new("/dev/zero")), "the file is too long for a profile");
 }
 
 #[test]

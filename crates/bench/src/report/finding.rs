@@ -6,8 +6,10 @@ use super::{escape_line, interval, significant};
 use crate::summary::{BLOCKS_MIN, MARGIN};
 use crate::{ArmSummary, Noise, Run};
 
-/// The largest number of equally fast arms that the sentence names.
+/// The largest number of equally fast, or of slower arms that the sentence names.
 const NAMED_MAX: usize = 3;
+/// The noise floor from which on a tie is no finding: two runs of one method differed as much.
+const UNDECIDED_FLOOR: f64 = 0.5;
 
 /// The result that the samples of a cell show.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +23,9 @@ pub enum CellFinding<'a> {
     /// The baseline was not counted. This arm is the fastest, and those may be as fast.
     Unrelated(&'a ArmSummary, Vec<&'a ArmSummary>),
     /// No arm is shown to be faster than the baseline by more than the margin and the noise.
-    NoDifference(ToBaseline<'a>),
+    Tie(ToBaseline<'a>),
+    /// No arm is shown to be faster, but two runs of one method differed by half or more.
+    Noisy(ToBaseline<'a>),
     /// The baseline is the fastest.
     Baseline(ToBaseline<'a>),
     /// An arm is shown to be faster than the baseline.
@@ -37,6 +41,10 @@ pub struct ToBaseline<'a> {
     pub next: &'a ArmSummary,
     /// The share of time up to which a difference is not material, or noise.
     pub threshold: f64,
+    /// Other arms that may be as fast as the fastest.
+    pub peers: Vec<&'a ArmSummary>,
+    /// Arms that are shown to be slower than the baseline by more than the threshold.
+    pub slower: Vec<&'a ArmSummary>,
 }
 
 /// An arm that is shown to be faster than the baseline.
@@ -52,11 +60,27 @@ pub struct FasterArm<'a> {
     pub peers: Vec<&'a ArmSummary>,
 }
 
+/// The answer to the question which arm of a cell to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellDecision {
+    /// One arm is the fastest, or the baseline is.
+    Use,
+    /// The baseline and others may be equally fast.
+    Tie,
+    /// The samples do not decide.
+    #[default]
+    NotDecided,
+}
+
 /// The sentence of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellSentence {
     /// The label of the cell.
     pub cell: String,
+    /// The decision that the sentence states.
+    #[serde(default)]
+    pub decision: CellDecision,
     /// The sentence.
     pub sentence: String,
 }
@@ -79,20 +103,34 @@ impl<'a> CellFinding<'a> {
             (Some(baseline), _) => {
                 let next = counted.iter().copied().find(|arm| arm.ratio.is_some()).unwrap_or(best);
                 let threshold = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
-                let to_baseline = ToBaseline { baseline, next, threshold };
+                let others = counted.iter().copied().filter(|arm| arm.ratio.is_some());
+                let peers: Vec<_> = others.clone().filter(|arm| arm.among_best).collect();
+                let slower = others.filter(|arm| is_shown_slower(arm, threshold)).collect();
                 let faster = counted.iter().copied().find(|arm| is_shown_faster(arm, threshold));
-                let Some(arm) = faster else {
-                    let others_may_be_as_fast =
-                        counted.iter().any(|arm| arm.ratio.is_some() && arm.among_best);
-                    return if best.ratio.is_none() && !others_may_be_as_fast {
-                        Self::Baseline(to_baseline)
-                    } else {
-                        Self::NoDifference(to_baseline)
-                    };
-                };
-                let others = counted.iter().copied().filter(|other| !std::ptr::eq(*other, arm));
-                let peers = others.filter(|other| other.among_best && other.ratio.is_some()).collect();
-                Self::Faster(FasterArm { arm, is_fastest: std::ptr::eq(arm, best), baseline, peers })
+                if let Some(arm) = faster {
+                    let peers = peers.into_iter().filter(|other| !std::ptr::eq(*other, arm)).collect();
+                    let is_fastest = std::ptr::eq(arm, best);
+                    return Self::Faster(FasterArm { arm, is_fastest, baseline, peers });
+                }
+                let is_first = best.ratio.is_none() && peers.is_empty();
+                let found = ToBaseline { baseline, next, threshold, peers, slower };
+                match is_first {
+                    true => Self::Baseline(found),
+                    false if threshold >= UNDECIDED_FLOOR => Self::Noisy(found),
+                    false => Self::Tie(found),
+                }
+            }
+        }
+    }
+
+    /// Returns the decision.
+    #[must_use]
+    pub fn decision(&self) -> CellDecision {
+        match self {
+            Self::Faster(_) | Self::Baseline(_) => CellDecision::Use,
+            Self::Tie(_) => CellDecision::Tie,
+            Self::Nothing | Self::Alone(_) | Self::TooFew(_) | Self::Unrelated(..) | Self::Noisy(_) => {
+                CellDecision::NotDecided
             }
         }
     }
@@ -100,35 +138,42 @@ impl<'a> CellFinding<'a> {
     /// States the finding.
     fn sentence(&self, words: &ArmWords) -> String {
         match self {
-            Self::Nothing => "No sample was counted, so nothing can be said.".to_owned(),
+            Self::Nothing => "Not decided: no sample was valid.".to_owned(),
             Self::Alone(only) => {
-                format!("Only {} was counted, so nothing can be compared.", words.name(only))
+                format!("Not decided: only {} was measured.", words.name(only))
             }
             Self::TooFew(blocks) => {
-                format!("{blocks} blocks are too few to rank by: {BLOCKS_MIN} are the least, 20 are good.")
+                format!("Not decided: {blocks} blocks are too few; use at least {BLOCKS_MIN}, better 20.")
             }
             Self::Unrelated(best, others) => {
                 let best = words.name(best);
-                format!(
-                    "{best} is the fastest; there is no baseline to relate it to.{}",
-                    peers(others, words)
-                )
+                let peers = peers(others, words);
+                format!("Not decided: no baseline was measured; {best} is the fastest.{peers}")
             }
-            Self::NoDifference(found) => {
-                let (base, next) = (words.name(found.baseline), next(found, words));
-                let least = significant(found.threshold * 100.0, 2);
+            Self::Tie(found) => {
+                let (base, peers) = (words.name(found.baseline), peers(&found.peers, words));
+                let (least, slower) = (significant(found.threshold * 100.0, 2), slower(found, words));
+                format!("Tie: use {base}; nothing is faster by more than {least} %.{peers}{slower}")
+            }
+            Self::Noisy(found) => {
+                let times = significant(1.0 + found.threshold, 2);
+                let slower = slower(found, words);
                 format!(
-                    "No material difference: nothing is shown to be faster than the baseline, {base}, by more than {least} %.{next}"
+                    "Not decided: two runs of one method differed by {times} times; repeat on a quiet machine.{slower}"
                 )
             }
             Self::Baseline(found) => {
-                format!("The baseline, {}, is the fastest.{}", words.name(found.baseline), next(found, words))
+                let (base, next) = (words.name(found.baseline), words.name(found.next));
+                let ratio = words.ratio(found.next);
+                format!("Use {base}: nothing is faster. The next, {next}, takes {ratio} times as long.")
             }
-            Self::Faster(FasterArm { arm, is_fastest, baseline, peers: others }) => {
+            Self::Faster(FasterArm { arm, is_fastest: _, baseline, peers: others }) => {
                 let (name, ratio, base) = (words.name(arm), words.ratio(arm), words.name(baseline));
-                let (peers, rank) =
-                    (peers(others, words), if *is_fastest { "the fastest" } else { "faster" });
-                format!("{name} is {rank}: it takes {ratio} of the time of the baseline, {base}.{peers}")
+                let least = arm.ratio.map_or(1.0, |ratio| 1.0 / ratio.high);
+                let (least, peers) = (significant(least, 3), peers(others, words));
+                format!(
+                    "Use {name}: at least {least} times as fast as {base}, with {ratio} of its time.{peers}"
+                )
             }
         }
     }
@@ -148,9 +193,28 @@ fn is_shown_faster(arm: &ArmSummary, threshold: f64) -> bool {
     arm.ratio.is_some_and(|ratio| ratio.high < 1.0 && ratio.median * (1.0 + threshold) <= 1.0)
 }
 
-fn next(found: &ToBaseline<'_>, words: &ArmWords) -> String {
-    let next = found.next;
-    format!(" The fastest of the others, {}, takes {} of its time.", words.name(next), words.ratio(next))
+/// Returns whether `arm` is shown to be slower than the baseline, and by more than the share
+/// `threshold`.
+fn is_shown_slower(arm: &ArmSummary, threshold: f64) -> bool {
+    arm.ratio.is_some_and(|ratio| ratio.low > 1.0 + threshold)
+}
+
+/// Names the arms that are slower, with the least factor, or their number if there are many.
+fn slower(found: &ToBaseline<'_>, words: &ArmWords) -> String {
+    let low = |arm: &&ArmSummary| arm.ratio.map_or(1.0, |ratio| ratio.low);
+    let least = found.slower.iter().map(low).min_by(f64::total_cmp).unwrap_or(1.0);
+    let parts: Vec<String> = found
+        .slower
+        .iter()
+        .map(|arm| format!("{} at least {} times as long", words.name(arm), significant(low(arm), 2)))
+        .collect();
+    match parts.as_slice() {
+        [] => String::new(),
+        [.., _] if parts.len() > NAMED_MAX => {
+            format!(" {} others take at least {} times as long.", parts.len(), significant(least, 2))
+        }
+        parts => format!(" Slower: {}.", parts.join(", ")),
+    }
 }
 
 /// Names the other arms that may be as fast, or their number if there are many.
@@ -196,7 +260,9 @@ pub fn sentences(run: &Run) -> Vec<CellSentence> {
     let sentence = |cell: &str| {
         let arms = run.arms.iter().filter(|arm| arm.cell == cell);
         let noise = run.noise.iter().find(|noise| noise.cell == cell);
-        CellFinding::of(arms, noise).sentence(&words)
+        let found = CellFinding::of(arms, noise);
+        let (decision, sentence) = (found.decision(), found.sentence(&words));
+        CellSentence { cell: cell.to_owned(), decision, sentence }
     };
-    cells.into_iter().map(|cell| CellSentence { cell: cell.to_owned(), sentence: sentence(cell) }).collect()
+    cells.into_iter().map(sentence).collect()
 }

@@ -80,7 +80,7 @@ fn parse(text: &[u8]) -> Result<Run, String> {
     let header = advice.map(|advice| advice.run).or_else(|_| serde_json::from_slice(text));
     let SchemaHeader { schema } = header.map_err(malformed)?;
     if schema != SCHEMA {
-        return Err(format!("its format has version {schema}, and only version {SCHEMA} is known here"));
+        return Err(format!("its format has version {schema}, expected {SCHEMA}"));
     }
     if is_advice {
         return serde_json::from_slice(text).map(|SavedAdvice { run }| run).map_err(malformed);
@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn another_version_is_reported_before_other_errors() {
         let found = parse(br#"{"schema": 2, "everything": "different"}"#);
-        assert_eq!(found, Err("its format has version 2, and only version 1 is known here".into()));
+        assert_eq!(found, Err("its format has version 2, expected 1".into()));
         let found = parse(br#"{"sentence": "x", "run": {"schema": 2}}"#);
-        assert_eq!(found, Err("its format has version 2, and only version 1 is known here".into()));
+        assert_eq!(found, Err("its format has version 2, expected 1".into()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod number;
 mod table;
 
 pub use csv::{csv, plain_csv};
-pub use finding::{CellFinding, CellSentence, FasterArm, ToBaseline, sentences};
+pub use finding::{CellDecision, CellFinding, CellSentence, FasterArm, ToBaseline, sentences};
 pub use json::{SCHEMA, from_json, read, to_json, to_json_line};
 pub use table::{markdown_table, table};
 

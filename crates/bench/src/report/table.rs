@@ -33,7 +33,7 @@ pub fn table(run: &Run) -> String {
 #[must_use]
 pub fn markdown_table(run: &Run) -> String {
     let mut text = String::new();
-    for CellSentence { cell, sentence } in sentences(run) {
+    for CellSentence { cell, sentence, .. } in sentences(run) {
         let arms: Vec<&ArmSummary> = run.arms.iter().filter(|arm| arm.cell == cell).collect();
         let (align, rows) = align_and_rows(&arms);
         let (cell, sentence) = (markdown_text(&cell), markdown_text(&sentence));
@@ -208,7 +208,7 @@ fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
     let mut text = String::new();
     if arms.iter().any(|arm| arm.among_best) {
         let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
-        let _ = writeln!(text, "* not shown to be more than {} % slower than the fastest", percent(margin));
+        let _ = writeln!(text, "* may be as fast as the fastest (noise: {} %)", percent(margin));
     }
     let counted: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.runs > 0).collect();
     if let Some(base) = baseline_of(&counted) {

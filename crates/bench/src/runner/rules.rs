@@ -27,9 +27,9 @@ pub(super) fn discard_reason(row: &Row) -> Option<&'static str> {
     if !row.verified {
         Some(NOT_VERIFIED)
     } else if row.cache == "cold" && cached(|share| share > CACHED_COLD_MAX) {
-        Some("cold was asked for, but more than 1 % was cached")
+        Some("more than 1 % was cached in a cold sample")
     } else if row.cache == "warm" && cached(|share| share < CACHED_WARM_MIN) {
-        Some("warm was asked for, but less than 99 % was cached")
+        Some("less than 99 % was cached in a warm sample")
     } else {
         None
     }
@@ -44,9 +44,9 @@ pub(super) fn disturbance(row: &Row) -> Option<&'static str> {
 pub(super) fn fatal_error(row: &Row) -> Option<Error> {
     let failed = |op, cause| Some(Error::new(op, ArmName::of(row).to_string(), cause));
     if !row.verified {
-        return failed(Op::Verify, "the data is not what it should be".to_owned());
+        return failed(Op::Verify, "the data read back differs from what was written".to_owned());
     }
     // Playground programs report this time themselves, so it is untrusted.
     let took_time = row.seconds.is_finite() && row.seconds > 0.0;
-    if took_time { None } else { failed(Op::Execute, format!("it says that it took {} s", row.seconds)) }
+    if took_time { None } else { failed(Op::Execute, format!("it reported a time of {} s", row.seconds)) }
 }

@@ -92,7 +92,7 @@ impl SampleSpec {
         let odd = |bytes: u64| !bytes.is_multiple_of(512);
         let alone = matches!(self.model, None | Some(Model::Sync | Model::Mmap));
         match self {
-            _ if !supports(self.model, self.workload) => wrong("this method is not for this workload"),
+            _ if !supports(self.model, self.workload) => wrong("the workload does not have this method"),
             Self { size: 0, .. } if !self.workload.is_of_tree() => wrong("the size is zero"),
             Self { block: 0 | BLOCK_MAX.., .. } if !self.workload.is_of_tree() => {
                 wrong("the block is zero, or 1 GiB or more")
@@ -107,14 +107,14 @@ impl SampleSpec {
                 if !matches!(self.workload, Workload::Read | Workload::RandomRead)
                     && !self.workload.is_of_tree() =>
             {
-                wrong("a file without the pattern is for read and random-read")
+                wrong("a file without the pattern requires read or random-read")
             }
             Self { backlog: 1.., .. }
                 if !(self.workload.is_of_tree() && matches!(self.model, Some(Model::Threads(_)))) =>
             {
-                wrong("a backlog is for walk and stat with threads")
+                wrong("a backlog requires walk or stat with threads")
             }
-            Self { rate: 1.., .. } if self.workload != Workload::Serve => wrong("a rate is for serve"),
+            Self { rate: 1.., .. } if self.workload != Workload::Serve => wrong("a rate requires serve"),
             Self { read_percent: 101.., .. } => wrong("the percentage of reads is at most 100"),
             _ if self.direct && (odd(self.size) || odd(self.block as u64)) => {
                 wrong("with O_DIRECT, size and block must be multiples of 512")

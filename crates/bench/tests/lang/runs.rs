@@ -77,9 +77,9 @@ fn each_failure_is_reported() {
         ),
         ("echo 'x: cannot use 0: no' >&2; exit 2", "cannot use 0: no"),
         ("printf 'x: a\\033[2Jb' >&2; exit 1", "a\\u{1b}[2Jb"),
-        ("exit 1", "exit status: 1, without a word"),
-        ("exit 77", "exit status: 77, without a word"),
-        ("kill -9 $$", "signal: 9 (SIGKILL), without a word"),
+        ("exit 1", "exit status: 1, and printed nothing"),
+        ("exit 77", "exit status: 77, and printed nothing"),
+        ("kill -9 $$", "signal: 9 (SIGKILL), and printed nothing"),
         ("true", "no end of line in the row ''"),
         ("echo hello", "no 'seconds' at its place in the row 'hello'"),
     ];
@@ -161,7 +161,7 @@ fn another_list_is_an_error() {
         ("printf 'virtual\\tok\\n'", "no method and its verdict in the line 'virtual\\tok'"),
         ("printf 'blocking\\tok\\nblocking\\tok\\n'", "2 methods, 1 of them distinct, in its list"),
         ("true", "0 methods, 0 of them distinct, in its list"),
-        ("exit 1", "exit status: 1, without a word"),
+        ("exit 1", "exit status: 1, and printed nothing"),
     ];
     for (shell, cause) in cases {
         let error = program(shell).list(Workload::Write, &GO_ON).expect_err(shell);

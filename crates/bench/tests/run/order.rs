@@ -138,14 +138,13 @@ fn a_disturbed_sample_is_repeated_three_times_at_the_end_of_its_block_and_then_c
 #[test]
 fn on_a_machine_in_use_all_the_time_samples_count_as_they_are() {
     let mut mock =
-        Mock::new(|arm, _| changed(arm, |row| row.disturbed = "others wrote to the device".into()));
+        Mock::new(|arm, _| changed(arm, |row| row.disturbed = "other processes wrote to the device".into()));
     let outcome = ran(&mut mock, 6);
     let counted = |row: &&Row| row.discarded.is_empty();
     assert_eq!(outcome.rows.iter().filter(counted).count(), 6 * 4);
     assert_eq!(outcome.rows.len(), 6 * 4 + 3, "only exceptions are repeated");
     let found = fathom_bench::summary::summarise(&outcome.rows, "cell", &arm("a"), 1);
-    let warning =
-        "others used the machine during 24 of 24 samples, which count: others wrote to the device (24)";
+    let warning = "others used the machine during 24 of 24 samples, which count: other processes wrote to the device (24)";
     assert_eq!(found.warnings, [warning]);
 }
 
@@ -154,7 +153,7 @@ fn a_sample_in_the_wrong_cache_state_never_counts() {
     let mut mock = Mock::new(|arm, _| changed(arm, |row| row.cached_before = Some(0.98)));
     let outcome = ran(&mut mock, 1);
     assert_eq!(outcome.rows.len(), 4 * 4);
-    assert!(outcome.rows.iter().all(|row| row.discarded.starts_with("warm was asked for")));
+    assert!(outcome.rows.iter().all(|row| row.discarded.starts_with("less than 99 %")));
 }
 
 #[test]
@@ -165,7 +164,7 @@ fn a_repeated_sample_that_is_good_is_the_last_of_its_arm() {
         is_bad.then(|| changed(arm, |row| row.cached_before = Some(0.98))).flatten()
     });
     let outcome = ran(&mut mock, 1);
-    let warm = "1c warm was asked for, but less than 99 % was cached";
+    let warm = "1c less than 99 % was cached in a warm sample";
     assert_eq!(said(&outcome), ["1a (again)", warm, "1a", "1b", "1c"]);
 }
 
@@ -180,10 +179,8 @@ fn each_rule_discards_what_it_names_and_nothing_at_its_limit() {
         };
         ran(&mut Mock::new(move |arm, _| Some(Ok(sample(arm)))), 1).rows[0].discarded.clone()
     };
-    let (cold, warm) = (
-        "cold was asked for, but more than 1 % was cached",
-        "warm was asked for, but less than 99 % was cached",
-    );
+    let (cold, warm) =
+        ("more than 1 % was cached in a cold sample", "less than 99 % was cached in a warm sample");
     assert_eq!(reason("warm", None, 0.02), "");
     assert_eq!(reason("warm", None, 0.03), "steal above 2 %");
     assert_eq!(reason("warm", Some(0.99), 0.0), "");
@@ -237,7 +234,7 @@ fn wrong_data_ends_the_run_and_does_not_count() {
     let outcome = ran(&mut mock, 3);
     let RunEnd::Failed(error) = &outcome.end else { panic!("{outcome:?}") };
     assert_eq!(error.op(), Op::Verify);
-    assert_eq!(error.to_string(), "cannot verify 'rust c': the data is not what it should be");
+    assert_eq!(error.to_string(), "cannot verify 'rust c': the data read back differs from what was written");
     assert_eq!(outcome.rows.last().unwrap().discarded, NOT_VERIFIED);
     assert!(outcome.rows.iter().all(|row| !row.discarded.is_empty()));
 }

@@ -177,7 +177,7 @@ fn few_blocks_have_numbers_alone() {
     assert!(ratio.low.is_nan() && ratio.high.is_nan());
     let run = Run { schema: SCHEMA, arms: few.arms, ..Run::default() };
     let text = table(&run);
-    assert!(text.contains("\n5 blocks are too few to rank by: 6 are the least, 20 are good.\n"), "{text}");
+    assert!(text.contains("\nNot decided: 5 blocks are too few; use at least 6, better 20.\n"), "{text}");
     assert!(!text.contains(['*', '[']), "{text}");
     let saved = to_json(&run).unwrap();
     assert!(saved.contains("\"low\": null"), "{saved}");
@@ -232,7 +232,7 @@ fn without_a_baseline_no_arm_is_called_that() {
     let found = of(&rows);
     let run = Run { arms: found.arms, noise: found.noise.into_iter().collect(), ..Run::default() };
     let text = table(&run);
-    assert!(text.contains("fast is the fastest; there is no baseline to relate it to."), "{text}");
+    assert!(text.contains("no baseline was measured; fast is the fastest."), "{text}");
     assert!(!text.contains("divided by that of"), "{text}");
 }
 

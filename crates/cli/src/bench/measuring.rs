@@ -16,7 +16,7 @@ use crate::shared::output::{ERASE, draw, reason};
 use crate::shared::progress::format_seconds;
 
 /// The heading of the options about a run.
-pub(super) const RUN: &str = "How often, and where";
+pub(super) const RUN: &str = "Measurement";
 
 /// The options about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub(super) fn run_end(end: RunEnd, blocks: (u32, u32), stop: &AtomicBool) -> (Be
         RunEnd::Interrupted if stop.load(Ordering::Relaxed) => (BenchEnd::Interrupted, None),
         RunEnd::Interrupted => {
             let (done, all) = blocks;
-            (BenchEnd::Complete, Some(format!("the time was over after {done} of {all} repetitions")))
+            (BenchEnd::Complete, Some(format!("out of time after {done} of {all} repetitions")))
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::shared::flag::{Flag, ValueKind, long};
 use crate::shared::output::{self, print, print_error, reason};
 
 /// The heading of these options.
-pub(super) const SHOWN: &str = "What is shown";
+pub(super) const SHOWN: &str = "Reports";
 /// The value of `--csv` for the columns of io-playground.
 const PLAIN: &[u8] = b"plain";
 /// The message where there are no such columns: without it, a file of that name would be written.
-const PLAIN_REFUSED: &[u8] = b"--csv=plain is for workloads; a file of that name is './plain'";
+const PLAIN_REFUSED: &[u8] = b"--csv=plain requires a workload; for a file of that name, use './plain'";
 
 /// The destination of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,12 +117,12 @@ pub(super) fn answer(targets: &ReportTargets, run: &Run, ended: BenchEnd) -> u8 
     let written = if counts || matches!(ended, BenchEnd::Complete) { write(targets, run) } else { 0 };
     match ended {
         BenchEnd::Interrupted => {
-            print_error(super::NAME, b"interrupted: what was measured before is all there is");
+            print_error(super::NAME, b"interrupted: only what was measured until then is shown");
             INTERRUPTED
         }
         BenchEnd::Failed(message) => fail(&message),
         BenchEnd::Complete if !counts => {
-            print_error(super::NAME, b"no sample counts, so there is no answer");
+            print_error(super::NAME, b"no result: no sample was valid");
             FAILED
         }
         BenchEnd::Complete => written,

@@ -61,9 +61,9 @@ pub(super) const CACHE_WORDS: &[&str] = &["warm", "cold"];
 /// The values of `--wait`.
 pub(super) const WAIT_WORDS: &[&str] = &["block", "spin"];
 
-const WORK: &str = "The work";
-const ARMS: &str = "The ways of doing it";
-pub(super) const ABOUT: &str = "About the program";
+const WORK: &str = "Workload";
+const ARMS: &str = "Models and numbers";
+pub(super) const ABOUT: &str = "General";
 
 /// The effect of `--time` on commands that repeat everything.
 pub(super) const TIME_MORE: &str = "No sample begins after it. Repetitions that are not complete do not count; the number of \
@@ -76,28 +76,28 @@ const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Block, "block", WORK, "set the bytes of one operation (default: 4K; `read` and `copy`: 128K)")
         .required("SIZE", ValueKind::Text),
     long(BenchOption::Files, "files", WORK, "make a tree of N files for `walk` and `stat` (default: 100000)").required("N", ValueKind::Text),
-    long(BenchOption::Tree, "tree", WORK, "use a tree of your own for `walk` and `stat`; it is only read")
+    long(BenchOption::Tree, "tree", WORK, "read your own tree in `walk` and `stat`; nothing is written")
         .required("DIR", ValueKind::File)
-        .more("If it changes meanwhile, the sample counts as disturbed. Directories that cannot be read are left out, counted and named."),
-    long(BenchOption::File, "file", WORK, "use a file of your own for `read` and `random-read`; it is only read; with `--size`, its beginning")
+        .more("If it changes meanwhile, the sample counts as disturbed. Directories that cannot be read are skipped, counted and named."),
+    long(BenchOption::File, "file", WORK, "read your own file in `read` and `random-read`, or its first `--size` bytes")
         .required("FILE", ValueKind::File)
         .more("Its bytes are counted, and not verified, because the right ones are unknown."),
-    long(BenchOption::Cache, "cache", WORK, "read with the file in the page cache (`warm`) or not (`cold`) (default: both, one after the other)")
+    long(BenchOption::Cache, "cache", WORK, "read with the file in the page cache (`warm`) or not (`cold`) (default: both in turn)")
         .required("STATE", ValueKind::Words(CACHE_WORDS)),
     long(BenchOption::Direct, "direct", WORK, "bypass the page cache (`O_DIRECT`)"),
     long(BenchOption::Sync, "sync", WORK, "include an fdatasync in the measured time"),
     long(BenchOption::Read, "read", WORK, "read PERCENT of the blocks of `mixed` and write the others (default: 70)").required("PERCENT", ValueKind::Text),
-    long(BenchOption::Rate, "rate", WORK, "send N requests a second to `serve`, whether or not earlier ones have been answered")
+    long(BenchOption::Rate, "rate", WORK, "send N requests per second to `serve`, without waiting for responses")
         .required("N", ValueKind::Text)
         .more(
             "Arms are compared by the mean latency. The latency of a request counts from the time at which it was due, so the wait \
              behind a slow response is part of it. Without a rate, each of the 64 connections sends its next request after a response: then a slow \
              server gets fewer requests, and the latencies of those that it delayed are missing (coordinated omission).",
         ),
-    long(BenchOption::Models, "models", ARMS, "measure only these I/O models, separated by commas, and blocking calls to compare with")
+    long(BenchOption::Models, "models", ARMS, "measure only these I/O models, with commas, and blocking calls for comparison")
         .required("LIST", ValueKind::Text)
         .more(BENCH_MORE),
-    long(BenchOption::Threads, "threads", ARMS, "use these numbers of threads, separated by commas, with blocking calls, threads and rings (or the `--models`)")
+    long(BenchOption::Threads, "threads", ARMS, "use these numbers of threads, with commas, for blocking calls, threads and rings (or the `--models`)")
         .required("LIST", ValueKind::Text)
         .more(
             "`--threads`, `--depth` and `--batch` take the place of the numbers that the arms usually have: there is an arm for \
@@ -107,10 +107,10 @@ const FLAGS: &[Flag<BenchOption>] = &[
     long(BenchOption::Batch, "batch", ARMS, "submit these numbers of operations to a ring at once").required("LIST", ValueKind::Text),
     long(BenchOption::Wait, "wait", ARMS, "let a ring wait in the kernel (`block`) or poll (`spin`) (default: block)")
         .required("HOW", ValueKind::Words(WAIT_WORDS)),
-    long(BenchOption::Backlog, "backlog", ARMS, "have threads of `walk` and `stat` send entries to a consumer, for which so many may wait; separated by commas")
+    long(BenchOption::Backlog, "backlog", ARMS, "let threads of `walk` and `stat` send entries to a consumer through queues of these lengths, with commas")
         .required("LIST", ValueKind::Text)
         .more("The consumer counts the entries, like the consumer of the gatherer in the crate `fathom-walk`. The table has the peak memory."),
-    long(BenchOption::Lang, "lang", ARMS, "do the same operations in other languages too: `all`, or some of `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates` (without fathom), `zig`")
+    long(BenchOption::Lang, "lang", ARMS, "run the operations in other languages too: `all`, or some of `bun`, `c`, `cpp`, `deno`, `go`, `java`, `node`, `python`, `rust-crates` (without fathom), `zig`")
         .required("LIST", ValueKind::Text)
         .more(
             "Short programs, which are part of fathom, are built in release mode with the toolchains that are found, and run in \
@@ -118,10 +118,10 @@ const FLAGS: &[Flag<BenchOption>] = &[
              They do `write`, `read`, `random-read`, `append-sync`, `walk` and `stat`, and arms of one name have the same numbers \
              of threads and of operations in flight. What the loop around the calls takes in each language is shown.",
         ),
-    blocks(BenchOption::Run(RunOption::Blocks), "repeat every way N times (default: 10)"),
+    blocks(BenchOption::Run(RunOption::Blocks), "repeat every measurement N times (default: 10)"),
     time(BenchOption::Run(RunOption::Time), "answer within TIME, such as `30s` or `2m`").more(TIME_MORE),
     seed(BenchOption::Run(RunOption::Seed)),
-    long(BenchOption::Path, "path", RUN, "make the files in DIR (default: the current directory)").required("DIR", ValueKind::File),
+    long(BenchOption::Path, "path", RUN, "create the files in DIR (default: the current directory)").required("DIR", ValueKind::File),
     csv(BenchOption::Report(TargetOption::Csv)).more(
         "`plain` and `plain:FILE` have the three columns that io-playground has, without a header: method, seconds, bytes a \
          second. A file of that name is `./plain`.",
@@ -147,7 +147,7 @@ const WORDS: &[(&str, &str)] = &[
     ("walk", "read the names of a tree"),
     ("stat", "read the names of a tree and the metadata of every entry"),
     ("small-files", "open, read and close files of one block"),
-    ("serve", "have fathom serve send files of one block over loopback"),
+    ("serve", "send files of one block over loopback with fathom serve"),
     ("copy", "copy a file"),
 ];
 
@@ -162,9 +162,9 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
         "WORKLOAD [OPTION]...",
     ],
     about: &[
-        "Does the same work under every I/O model, and tells which is fastest here, by how much, and whether that is more than \
-         chance. The options below are those of a workload; `advise`, `run` and `compare` have their own, which \
-         `fathom bench advise --help` shows.",
+        "Does the same work under every I/O model, and shows which is fastest here, by how much, and whether that is more than \
+         chance. The options below are those of a workload; `advise`, `run` and `compare` have their own: see \
+         `fathom bench advise --help`.",
         "Each repetition runs every model once, in shuffled order and in a process of its own; ratios are of samples within one \
          repetition, with intervals of 95 % confidence. One model runs twice, as a control. Every written byte is read back, the \
          stamp of every page that was read is checked, and the page cache's state is asked of the kernel before each sample.",
@@ -178,19 +178,19 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
     commands: WORDS,
     notes: &[ALL_MODELS, FILES, CLOCKS, STATUS],
     examples: &[
-        ("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly"),
-        ("fathom bench write --size 16M --blocks 6", "ways of writing a file, quickly"),
-        ("fathom bench random-read --cache cold --size 4M --blocks 6", "how deep this disk wants its queue"),
-        ("fathom bench stat --files 5000 --blocks 6", "how many threads a tree wants, warm and cold"),
-        ("fathom bench stat --tree . --blocks 6 --cache warm", "the same for a tree that is there"),
-        ("fathom bench run -- du -s . -- fathom du -s .", "which of two commands is faster, and by how much"),
+        ("fathom bench advise --quick", "which I/O model to use on this file system, roughly"),
+        ("fathom bench write --size 16M --blocks 6", "compare ways of writing a file, quickly"),
+        ("fathom bench random-read --cache cold --size 4M --blocks 6", "the best queue depth for this disk"),
+        ("fathom bench stat --files 5000 --blocks 6", "the best number of threads for a tree, warm and cold"),
+        ("fathom bench stat --tree . --blocks 6 --cache warm", "the same for your own tree"),
+        ("fathom bench run -- du -s . -- fathom du -s .", "compare two commands"),
         (
             "fathom bench compare --fail-above 5% old.json new.json",
-            "whether anything became slower, of two runs saved with `--json`",
+            "exit with 1 if anything became slower between two runs saved with `--json`",
         ),
         (
             "fathom bench write --lang c --size 4M --blocks 6 --csv=out.csv --html out.html",
-            "the same in C as well, for programs and with plots",
+            "also measure C, and write the results as CSV and as a page with plots",
         ),
     ],
     see_also: &["fathom", "fathom-io", "fathom-du"],
@@ -199,8 +199,8 @@ pub(crate) const BENCH: Command<BenchOption> = Command {
 pub(super) const FILES: Note = Note {
     title: "Files",
     text: &[
-        "Files are made in a directory `.fathom-bench-...` below DIR, which is removed afterwards, also on Ctrl-C and on errors. \
-         Before anything is written there must be room for it on the disk.",
+        "Files are created in a directory `.fathom-bench-...` below DIR, which is removed afterwards, also on Ctrl-C and on errors. \
+         Nothing is written unless the disk has room for everything.",
     ],
     man_only: true,
 };

@@ -88,7 +88,7 @@ mod tests {
             (". more", "extra operand 'more'"),
             ("--blocks 3", "--blocks needs --validate"),
             ("--size 1M", "unrecognized option '--size'"),
-            ("--csv=plain", "--csv=plain is for workloads"),
+            ("--csv=plain", "--csv=plain requires a workload"),
             ("--csv --json", "--csv and --json cannot both go to standard output"),
         ] {
             let said = read(line).expect_err(line);

@@ -121,7 +121,7 @@ fn room(scale: f64) -> u64 {
 fn check_room(args: &AdviseArgs, budget: &AdviceBudget) -> Result<(), String> {
     let path = args.path.display();
     let room = Capacity::at(&args.path)
-        .map_err(|error| format!("cannot look at '{path}': {}", error_text(&error)))?;
+        .map_err(|error| format!("cannot access '{path}': {}", error_text(&error)))?;
     let disk_bytes = self::room(budget.scale);
     room.check(&Demand { disk_bytes, files: 0 }).map_err(|why| format!("no room in '{path}': {why}"))
 }
@@ -146,10 +146,7 @@ fn measure_and_save<L: AdviceObserver>(
         print_error(NAME, format!("at most {most}; writes up to {disk} MiB at a time").as_bytes());
     }
     if site.drops_caches() {
-        print_error(
-            NAME,
-            b"the caches of the whole machine are dropped before each cold sample of many files",
-        );
+        print_error(NAME, b"dropping the caches of the whole machine before each cold sample of many files");
     }
     let (mut advice, end) = advise::advise(&budget.options(seed), run, site);
     let complete = matches!(end, AdviceEnd::Complete) && !advice.verdicts.is_empty();
@@ -192,7 +189,7 @@ impl ProfileUpdate {
         self.profile.put(advice.entry(self.filesystem, &HostConditions::now()));
         match self.profile.write(&self.path) {
             Ok(()) => {
-                print_error(NAME, format!("saved in '{}'", self.path.display()).as_bytes());
+                print_error(NAME, format!("saved the advice in '{}'", self.path.display()).as_bytes());
                 0
             }
             Err(error) => fail(&error.to_string()),
@@ -204,12 +201,12 @@ fn conclude(args: &AdviseArgs, advice: &Advice, saved: u8, end: AdviceEnd) -> u8
     let written = write(args, advice).max(saved);
     match end {
         AdviceEnd::Interrupted => {
-            print_error(NAME, b"interrupted: what was measured before is all there is");
+            print_error(NAME, b"interrupted: only what was measured until then is shown");
             INTERRUPTED
         }
         AdviceEnd::Failed(error) => fail(&error.to_string()),
         AdviceEnd::Complete if advice.verdicts.is_empty() => {
-            print_error(NAME, b"no question was answered, so there is no advice; each has its reason");
+            print_error(NAME, b"no advice: no question was answered; the reasons are above");
             FAILED
         }
         AdviceEnd::Complete => written,

@@ -18,18 +18,18 @@ pub(crate) enum AdviseOption {
 }
 
 const FLAGS: &[Flag<AdviseOption>] = &[
-    long(AdviseOption::Quick, "quick", RUN, "do a tenth of the work, in half a minute unless `--time` is given: less sure"),
+    long(AdviseOption::Quick, "quick", RUN, "do a tenth of the work, in half a minute (unless `--time` is given) and with less certainty"),
     time(AdviseOption::Run(RunOption::Time), "answer within TIME, such as `30s` or `2m` (default: 3m)").more(
-        "The most valuable questions come first: walks, serving, small files, copies, reads, writes. A question that there was \
-         no time for is listed, and `--save` leaves it out. The first question has three minutes however short TIME is, \
+        "The most valuable questions come first: walks, serving, small files, copies, reads, writes. A question is listed as \
+         not measured if TIME runs out, and `--save` omits it. The first question may take three minutes whatever TIME is, \
          except with `--quick`.",
     ),
     long(AdviseOption::Path, "path", RUN, "measure the filesystem of DIR, like the operand (default: the current directory)")
         .required("DIR", ValueKind::File),
     long(AdviseOption::Save, "save", RUN, "save the advice for this filesystem as a profile, which `--io auto` starts from")
         .optional("FILE", ValueKind::File)
-        .more("In FILE, or else in `fathom/io-profile.json` in `$XDG_CONFIG_HOME` or `~/.config`."),
-    long(AdviseOption::Validate, "validate", RUN, "then try the advice on other sizes and seeds, beside fixed choices; takes minutes more"),
+        .more("The default FILE is `fathom/io-profile.json` in `$XDG_CONFIG_HOME` or `~/.config`."),
+    long(AdviseOption::Validate, "validate", RUN, "then test the advice on other sizes and seeds against fixed choices, which takes minutes more"),
     blocks(AdviseOption::Run(RunOption::Blocks), "repeat each part of the validation N times (default: 7)"),
     seed(AdviseOption::Run(RunOption::Seed)),
     csv(AdviseOption::Report(TargetOption::Csv)),
@@ -45,15 +45,15 @@ pub(crate) const ADVISE: Command<AdviseOption> = Command {
     brief: "recommend I/O models for a filesystem, for each kind of work",
     usage: &["[OPTION]... [DIR]"],
     about: &[
-        "Asks about all workloads at once, in less than three minutes: it measures what calls, hand-offs and rings cost here, \
-         predicts every model from that, measures those that may be the best, and says in one sentence what to use, for what, and \
-         what would change that.",
+        "Answers for all workloads in less than three minutes: measures the cost of calls, hand-offs and rings here, predicts \
+         every model from that, measures the models that may be the best, and says in one sentence per workload what to use \
+         and what would change that.",
     ],
     sections: &[RUN, SHOWN, ABOUT],
     flags: FLAGS,
     commands: &[],
     notes: &[FILES, STATUS],
-    examples: &[("fathom bench advise --quick", "what to use on the filesystem of this directory, roughly")],
+    examples: &[("fathom bench advise --quick", "which I/O model to use on this file system, roughly")],
     see_also: &["fathom-bench", "fathom-io"],
 };
 

@@ -110,12 +110,11 @@ impl CommandsParser {
             return Ok(self.args);
         };
         if let Some(option) = self.about_commands {
-            return Err(
-                format!("{option} is for commands on the command line, and --cases has its own").into_bytes()
-            );
+            return Err(format!("{option} cannot be combined with --cases: the file has its own settings")
+                .into_bytes());
         }
         if !words.is_empty() {
-            return Err(b"--cases has the commands: none can follow a '--'".to_vec());
+            return Err(b"--cases excludes commands on the command line".to_vec());
         }
         self.args.cases = CasesFile::read(&file).map_err(|error| error.to_string().into_bytes())?.cases;
         Ok(self.args)
@@ -124,7 +123,7 @@ impl CommandsParser {
     fn case_of(&self, words: &[OsString]) -> Result<CommandCase, Vec<u8>> {
         let commands: Vec<&[OsString]> = words.split(|word| word == "--").collect();
         if commands.iter().any(|command| command.is_empty()) {
-            return Err(b"missing operand: commands, each after a '--'".to_vec());
+            return Err(b"missing operand: commands, each after '--'".to_vec());
         }
         let names = self.command_names(&commands)?;
         if let Some(name) = names.iter().find(|name| ArmName::is_reserved(name)) {
@@ -233,9 +232,9 @@ mod tests {
     #[test]
     fn senseless_command_lines_are_rejected() {
         for (line, cause) in [
-            ("", "missing operand: commands, each after a '--'"),
-            ("--", "missing operand: commands, each after a '--'"),
-            ("-- -- true", "missing operand: commands, each after a '--'"),
+            ("", "missing operand: commands, each after '--'"),
+            ("--", "missing operand: commands, each after '--'"),
+            ("-- -- true", "missing operand: commands, each after '--'"),
             ("true -- false", "extra operand 'true'"),
             ("--size 1M -- true", "unrecognized option '--size'"),
             ("--validate -- true", "unrecognized option '--validate'"),
@@ -247,10 +246,10 @@ mod tests {
             ),
             ("--output=x -- true", "invalid argument 'x'"),
             ("--cases no-such-file", "cannot read 'no-such-file': No such file or directory"),
-            ("--cases f -- true", "--cases has the commands: none can follow a '--'"),
-            ("--cold --cases f", "--cold is for commands on the command line, and --cases has its own"),
+            ("--cases f -- true", "--cases excludes commands on the command line"),
+            ("--cold --cases f", "--cold cannot be combined with --cases: the file has its own settings"),
             ("--name null -- true", "the name 'null' is reserved: give another one with --name"),
-            ("--csv=plain:x -- true", "--csv=plain is for workloads"),
+            ("--csv=plain:x -- true", "--csv=plain requires a workload"),
         ] {
             let said = read(line).expect_err(line);
             assert!(said.starts_with(cause), "{line}: {said}");

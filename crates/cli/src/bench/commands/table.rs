@@ -29,18 +29,18 @@ pub(super) const SAME_OUTPUT_WORDS: &[&str] = &["bytes", "lines", "any"];
 const COMMANDS: &str = "The commands";
 
 const FLAGS: &[Flag<CommandsOption>] = &[
-    long(CommandsOption::Cases, "cases", COMMANDS, "read commands, and what is required of them, from FILE").required("FILE", ValueKind::File),
-    long(CommandsOption::Prepare, "prepare", COMMANDS, "run TEXT by sh(1) before each sample, unmeasured; once for all commands, or once for each")
+    long(CommandsOption::Cases, "cases", COMMANDS, "read commands and requirements from FILE").required("FILE", ValueKind::File),
+    long(CommandsOption::Prepare, "prepare", COMMANDS, "run TEXT with sh(1) before each sample, unmeasured; give it once for all commands, or once for each")
         .required("TEXT", ValueKind::Text),
-    long(CommandsOption::Cold, "cold", COMMANDS, "drop the caches of the kernel before each sample, except for the program (`sh` for text); needs root"),
-    long(CommandsOption::Name, "name", COMMANDS, "call a command NAME in the reports; once for each").required("NAME", ValueKind::Text),
+    long(CommandsOption::Cold, "cold", COMMANDS, "drop the kernel's caches before each sample, except the program itself (`sh` for text); needs root"),
+    long(CommandsOption::Name, "name", COMMANDS, "show a command as NAME; give it once for each").required("NAME", ValueKind::Text),
     long(CommandsOption::Output, "output", COMMANDS, "send the output to a `pipe` that is read, or to `/dev/null` with `null` (default: pipe)")
         .required("WHERE", ValueKind::Words(OUTPUT_WORDS))
         .more("Programs such as tar(1) and grep(1) do less work if they write to `/dev/null`."),
-    long(CommandsOption::SameOutput, "same-output", COMMANDS, "measure nothing unless all outputs have the same `bytes`, or the same `lines` in any order, or compare them not at all with `any` (default: bytes)")
+    long(CommandsOption::SameOutput, "same-output", COMMANDS, "fail unless all outputs have the same `bytes` (default), or the same `lines` in any order; `any` compares nothing")
         .optional("HOW", ValueKind::Words(SAME_OUTPUT_WORDS))
         .more("Without this option, a difference is noted below the table."),
-    long(CommandsOption::IgnoreFailure, "ignore-failure", COMMANDS, "continue if a command exits with another status than 0"),
+    long(CommandsOption::IgnoreFailure, "ignore-failure", COMMANDS, "continue if a command exits with a status other than 0"),
     blocks(CommandsOption::Run(RunOption::Blocks), "repeat every command N times (default: 10)"),
     time(CommandsOption::Run(RunOption::Time), "answer within TIME, such as `30s` or `2m`").more(TIME_MORE),
     seed(CommandsOption::Run(RunOption::Seed)),
@@ -68,8 +68,8 @@ pub(crate) const COMMANDS_RUN: Command<CommandsOption> = Command {
     commands: &[],
     notes: &[CASES, NUMBERS, STATUS],
     examples: &[
-        ("fathom bench run -- du -s . -- fathom du -s .", "which of two commands is faster, and by how much"),
-        ("fathom bench run --cases cases.toml", "whether commands are as fast as a file requires"),
+        ("fathom bench run -- du -s . -- fathom du -s .", "compare two commands"),
+        ("fathom bench run --cases cases.toml", "check whether commands are as fast as a file requires"),
     ],
     see_also: &["fathom-bench", "fathom-bench-compare"],
 };
@@ -82,7 +82,7 @@ const CASES: Note = Note {
          `timeout-seconds`, after which a command has failed; `command` and `require`.",
         "A command has a `name`, and `run`: a list of words, or text for sh(1). It may have `prepare`, text for sh(1) that runs before each \
          sample; `group`, a word by which requirements mean several commands; `blocks`, if it is slow: it runs in so many blocks only; \
-         `optional = true`: if it fails, it is left out, and the reason is told.",
+         `optional = true`: if it fails, it is skipped, with the reason.",
         "A requirement names a `command`, or a group of which the best counts, and one limit: `time` or `memory`, a share of that of the \
          command or group `than`; `seconds`; or `memory-bytes`. Time is the median, in ratios over the blocks; memory is the peak of all \
          samples. The outcome is `met`, `missed`, `unsure` if the limit is exceeded, but lies within the interval of what was measured, or \

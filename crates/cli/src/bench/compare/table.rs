@@ -38,14 +38,17 @@ pub(crate) const COMPARE: Command<CompareOption> = Command {
     flags: FLAGS,
     commands: &[],
     notes: &[STATUS],
-    examples: &[("fathom bench compare --fail-above 5% old.json new.json", "whether anything became slower")],
+    examples: &[(
+        "fathom bench compare --fail-above 5% old.json new.json",
+        "exit with 1 if anything became slower",
+    )],
     see_also: &["fathom-bench", "fathom-bench-run"],
 };
 
 const STATUS: Note = Note {
     title: "Exit status",
     text: &[
-        "0 if the runs could be compared. 1 if not, or what `--fail-above` says. 2 for a wrong command line.",
+        "0 if the runs could be compared. 1 if not, or if an arm is slower than `--fail-above` allows. 2 for a wrong command line.",
     ],
     man_only: true,
 };

@@ -67,7 +67,8 @@ pub(super) fn parse(words: Vec<OsString>, charset: Charset) -> Result<BenchArgs,
     let operands =
         cmdline::parse(&BENCH, words.into_iter(), charset, |key, value| parser.apply(key, &value))?;
     let mut operands = operands.into_iter();
-    let word = operands.next().ok_or_else(|| b"missing operand: the workload".to_vec())?;
+    let word =
+        operands.next().ok_or_else(|| b"missing operand: a workload, or advise, run or compare".to_vec())?;
     let workload = workload(&word, charset)?;
     no_more(operands, charset)?;
     Ok(parser.finish(workload)?)
@@ -76,7 +77,7 @@ pub(super) fn parse(words: Vec<OsString>, charset: Charset) -> Result<BenchArgs,
 fn workload(word: &OsString, charset: Charset) -> Result<Workload, Vec<u8>> {
     let name = word.to_str().unwrap_or_default();
     if ["advise", "run", "compare"].contains(&name) {
-        return Err(format!("{name} comes before its options: fathom bench {name}").into_bytes());
+        return Err(format!("'{name}' must come before its options: fathom bench {name}").into_bytes());
     }
     Workload::named(name).ok_or_else(|| {
         let quoted = |word: &[u8]| quote(word, charset);
@@ -199,7 +200,7 @@ impl BenchParser {
         let other = self.given.iter().find(|(key, _)| makes.contains(key));
         match (own, other) {
             (Some((_, own)), Some((key, other))) if *key != BenchOption::Lang || own == "--file" => {
-                Err(format!("{other} is about files that are made, and {own} makes none").into_bytes())
+                Err(format!("{other} applies to files that are created, and {own} creates none").into_bytes())
             }
             _ => Ok(()),
         }
@@ -232,7 +233,7 @@ fn default_size(workload: Workload) -> u64 {
 fn rate(option: &OptionValue) -> Result<u32, Vec<u8>> {
     let count = option.read(value::count)?.get();
     let rate = u32::try_from(count).ok().filter(|rate| *rate <= RATE_MAX);
-    rate.ok_or_else(|| format!("{} is at most {RATE_MAX}", option.spelling).into_bytes())
+    rate.ok_or_else(|| format!("{} must be at most {RATE_MAX}", option.spelling).into_bytes())
 }
 
 fn models(option: &OptionValue) -> Result<Vec<Model>, Vec<u8>> {
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!((args.workload, args.size, args.block), (Workload::Serve, 40 << 20, 4096));
         assert_eq!(args.caches, [CacheState::Warm, CacheState::Cold]);
         assert_eq!((args.rate, bench("serve --rate 5000").rate), (0, 5000));
-        assert_eq!(read("serve --rate 10000001").unwrap_err(), "--rate is at most 10000000");
+        assert_eq!(read("serve --rate 10000001").unwrap_err(), "--rate must be at most 10000000");
     }
 
     #[test]
@@ -339,7 +340,7 @@ mod tests {
     #[test]
     fn senseless_combinations_are_rejected() {
         for (line, said) in [
-            ("", "missing operand: the workload"),
+            ("", "missing operand: a workload, or advise, run or compare"),
             ("wirte", "unknown workload 'wirte', did you mean 'write'?"),
             ("adivse", "unknown workload 'adivse', did you mean 'advise'?"),
             ("nothing", "unknown workload 'nothing'"),
@@ -355,10 +356,10 @@ mod tests {
             ("write --save", "unrecognized option '--save'"),
             ("write --prepare sync", "unrecognized option '--prepare'"),
             ("write -- --size", "extra operand '--size'"),
-            ("--seed 1 advise", "advise comes before its options: fathom bench advise"),
-            ("walk --tree . --files 3", "--files is about files that are made, and --tree makes none"),
-            ("walk --path . --tree .", "--path is about files that are made, and --tree makes none"),
-            ("read --file x --lang c", "--lang is about files that are made, and --file makes none"),
+            ("--seed 1 advise", "'advise' must come before its options: fathom bench advise"),
+            ("walk --tree . --files 3", "--files applies to files that are created, and --tree creates none"),
+            ("walk --path . --tree .", "--path applies to files that are created, and --tree creates none"),
+            ("read --file x --lang c", "--lang applies to files that are created, and --file creates none"),
         ] {
             let message = read(line).unwrap_err();
             assert!(message.starts_with(said), "{line}: {message}");

@@ -24,7 +24,7 @@ use crate::shared::output::print_error;
 
 /// Said before the caches of the whole machine are dropped.
 const CACHES_DROPPED: &[u8] =
-    b"the caches of the whole machine are dropped before each cold sample; with `--cache warm` they are not";
+    b"dropping the caches of the whole machine before each cold sample (not with `--cache warm`)";
 
 /// Runs all cells that `args` describe.
 ///
@@ -41,15 +41,14 @@ pub(super) fn run(
     // A tree of the user's own is never changed.
     let stale = if args.own.is_some() { Vec::new() } else { remove_stale(&args.path) };
     let room = Capacity::at(&args.path)
-        .map_err(|error| format!("cannot look at '{}': {}", args.path.display(), error_text(&error)))?;
+        .map_err(|error| format!("cannot access '{}': {}", args.path.display(), error_text(&error)))?;
     let mut run = Run {
         blocks: args.blocks,
         notes: check_room(args, &room)?,
         ..new_run(command, args.seed, &args.path)
     };
-    run.notes.extend(
-        stale.iter().map(|path| format!("removed '{}', which an earlier run had left", path.display())),
-    );
+    run.notes
+        .extend(stale.iter().map(|path| format!("removed '{}', left by an earlier run", path.display())));
     run.notes.extend(smaller_than_asked(given, args));
     run.notes.extend(unreadable(args, end, stop));
     let mut arms = if args.numbers.is_given() {
@@ -92,11 +91,11 @@ fn with_own_size(args: &BenchArgs) -> Result<BenchArgs, String> {
     match (args.workload.is_of_tree(), meta.is_dir(), meta.is_file()) {
         (true, true, _) => Ok(args),
         (true, false, _) => Err(failed("Not a directory")),
-        (false, _, false) => Err(failed("it is not a regular file")),
+        (false, _, false) => Err(failed("not a regular file")),
         (false, _, true) => {
             let unit = if args.direct { DIRECT_BYTES } else { 1 };
             args.size = args.size.min(meta.len()) / unit * unit;
-            if args.size == 0 { Err(failed("it is empty")) } else { Ok(args) }
+            if args.size == 0 { Err(failed("the file is empty")) } else { Ok(args) }
         }
     }
 }
@@ -122,7 +121,7 @@ fn unreadable(args: &BenchArgs, end: Option<Instant>, stop: &AtomicBool) -> Opti
     let path = Path::new(OsStr::from_bytes(&first.path)).display();
     let cause = error_text(&first.errno.into());
     Some(format!(
-        "left out, because it cannot be read: {} in all, the first is '{path}': {cause}",
+        "files skipped, because they cannot be read: {}, such as '{path}': {cause}",
         found.problem_count
     ))
 }
@@ -220,7 +219,7 @@ fn is_wanted(args: &BenchArgs, arm: &Arm) -> bool {
 fn models_without_an_arm(args: &BenchArgs, arms: &[Arm]) -> Vec<String> {
     let has_arm = |model: &Model| arms.iter().any(|arm| arm.model == Some(*model));
     let note =
-        |model: &Model| format!("left out: no arm of '{}' has the model {model}", args.workload.name());
+        |model: &Model| format!("skipped: '{}' has no arm with the model {model}", args.workload.name());
     args.models.iter().filter(|model| !has_arm(model)).map(note).collect()
 }
 
@@ -244,7 +243,7 @@ fn cell(
         if args.caches.len() == 1 {
             return Ok(BenchEnd::Failed(format!("cannot measure '{label}': {reason}")));
         }
-        run.notes.push(format!("left out: {label}: {reason}"));
+        run.notes.push(format!("skipped: {label}: {reason}"));
         return Ok(BenchEnd::Complete);
     }
     run.notes.extend(cell.caveat(&args.path));

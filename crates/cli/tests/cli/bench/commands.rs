@@ -236,7 +236,7 @@ fn cold_samples_need_root() {
         command.uid(65_534).current_dir("/");
     }
     let Output { status, stderr, .. } = command.output().unwrap();
-    let said = "fathom bench: cannot prepare 'true': metadata can be made cold by root alone (/proc/sys/vm/drop_caches): ";
+    let said = "fathom bench: cannot prepare 'true': only root can drop metadata from the caches (/proc/sys/vm/drop_caches): ";
     let stderr = String::from_utf8(stderr).unwrap();
     assert!(status.code() == Some(1) && stderr.starts_with(said), "{status}: {stderr}");
 }
@@ -281,5 +281,5 @@ fn a_case_that_fails_is_told_and_the_others_are_measured() {
         "it ran once and then failed: {out}"
     );
     assert!(out.contains("1 of command once: the arm failed later"), "{out}");
-    assert!(out.contains("unavailable: command sleep: hangs: it has taken longer than 0.01 s"), "{out}");
+    assert!(out.contains("unavailable: command sleep: hangs: timed out after 0.01 s"), "{out}");
 }

@@ -94,14 +94,18 @@ fn data_that_is_not_there_or_of_another_kind_is_refused() {
     for (words, status, said) in [
         ("walk --tree none", 1, "cannot read 'none': No such file or directory"),
         ("walk --tree empty", 1, "cannot read 'empty': Not a directory"),
-        ("read --file empty", 1, "cannot read 'empty': it is empty"),
-        ("read --file .", 1, "cannot read '.': it is not a regular file"),
+        ("read --file empty", 1, "cannot read 'empty': the file is empty"),
+        ("read --file .", 1, "cannot read '.': not a regular file"),
         ("read --backlog 1 --file empty", 2, "--backlog has no effect on read, only on walk, stat"),
         ("read --tree .", 2, "--tree has no effect on read, only on walk, stat"),
         ("write --file empty", 2, "--file has no effect on write, only on read, random-read"),
-        ("walk --tree . --files 3", 2, "--files is about files that are made, and --tree makes none"),
-        ("walk --tree . --path .", 2, "--path is about files that are made, and --tree makes none"),
-        ("read --file empty --lang c", 2, "--lang is about files that are made, and --file makes none"),
+        ("walk --tree . --files 3", 2, "--files applies to files that are created, and --tree creates none"),
+        ("walk --tree . --path .", 2, "--path applies to files that are created, and --tree creates none"),
+        (
+            "read --file empty --lang c",
+            2,
+            "--lang applies to files that are created, and --file creates none",
+        ),
     ] {
         let (found, out, err) = run(dir.path(), words);
         assert_eq!((found, out.as_str()), (Some(status), ""), "{words}: {err}");
@@ -133,8 +137,7 @@ fn what_cannot_be_read_below_a_tree_is_left_out_and_named() {
         let out = out.current_dir(dir.path()).output().unwrap();
         let run: Value = serde_json::from_slice(&out.stdout).unwrap();
         assert!(run["rows"].as_array().unwrap().iter().all(|row| row["ops"] == 2), "{run}");
-        let note =
-            "left out, because it cannot be read: 1 in all, the first is 'tree/locked': Permission denied";
+        let note = "files skipped, because they cannot be read: 1, such as 'tree/locked': Permission denied";
         assert!(run["notes"].as_array().unwrap().iter().any(|one| one == note), "{run}");
     }
 }

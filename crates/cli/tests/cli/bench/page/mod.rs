@@ -172,7 +172,7 @@ fn has_all_parts(small: &Value) {
     assert_eq!(texts(small, "h3"), [&of_cell[..], &of_cell[..], &["read"]].concat());
     assert_eq!(texts(small, "summary"), ["read, warm 3", "read, cold 3"]);
     let sentence =
-        "pread is the fastest: it takes 0.500 [0.490, 0.510] of the time of the baseline, blocking.";
+        "Use pread: at least 1.96 times as fast as blocking, with 0.500 [0.490, 0.510] of its time.";
     assert_eq!(texts(small, ".verdict"), [sentence; 2]);
     assert_eq!(small["crosses"], json!(["block 3: 2.00\u{a0}s, discarded: steal"]));
 }
@@ -294,35 +294,33 @@ fn rings_beside_threads() -> Run {
 
 type RunChange = fn(&mut Run);
 
-/// The page said "No material difference" of a cell for which the terminal advised a gain.
+/// The page stated a tie of a cell for which the terminal advised a gain.
 #[test]
 fn table_json_and_page_have_the_same_words_for_runs_of_every_kind() {
     let changes: [(&str, RunChange); 12] = [
-        ("is the fastest: it takes 0.500", |_| {}),
+        ("with 0.500 [0.490, 0.510] of its time", |_| {}),
         // A noise floor of 1 is a factor of 2, not a reason to say that all are equal.
-        ("is the fastest: it takes 0.500", |run| run.noise[0].floor = 0.9),
-        ("No material difference: ", |run| run.noise[0].floor = 1.1),
-        ("No material difference: ", |run| run.noise[0].floor = 1.5),
-        ("No material difference: ", |run| {
-            run.arms[0].ratio = Some(Interval { median: 0.9, low: 0.8, high: 1.1 })
-        }),
-        ("No material difference: ", |run| {
+        ("with 0.500 [0.490, 0.510] of its time", |run| run.noise[0].floor = 0.9),
+        ("Not decided: two runs of one method differed by 2.1 times", |run| run.noise[0].floor = 1.1),
+        ("Not decided: two runs of one method differed by 2.5 times", |run| run.noise[0].floor = 1.5),
+        ("Tie: use ", |run| run.arms[0].ratio = Some(Interval { median: 0.9, low: 0.8, high: 1.1 })),
+        ("Tie: use ", |run| {
             run.arms[0].ratio = Some(Interval { median: 0.97, low: 0.96, high: 0.98 });
             run.arms[1].among_best = true;
         }),
         // Two copies of the baseline differ more than most arms, and less than this one.
-        ("is the fastest: it takes 0.300", |run| {
+        ("with 0.300 [", |run| {
             run.noise[0].floor = 1.2;
             run.arms[0].ratio = Some(Interval { median: 0.3, low: 0.25, high: 0.5 });
             run.arms[1].among_best = true;
         }),
-        ("No sample was counted", |run| run.arms.iter_mut().for_each(|arm| arm.runs = 0)),
-        ("Only ", |run| run.arms[1].runs = 0),
+        ("no sample was valid", |run| run.arms.iter_mut().for_each(|arm| arm.runs = 0)),
+        ("only ", |run| run.arms[1].runs = 0),
         ("5 blocks are too few", |run| run.arms.iter_mut().for_each(|arm| arm.runs = 5)),
-        ("there is no baseline to relate it to", |run| {
+        ("no baseline was measured", |run| {
             run.arms[1].ratio = Some(Interval { median: 1.0, low: 0.9, high: 1.1 });
         }),
-        ("The baseline, blocking", |run| {
+        ("Use blocking", |run| {
             run.arms[0].among_best = false;
             run.arms[0].ratio = Some(Interval { median: 2.0, low: 1.9, high: 2.1 });
             run.arms.swap(0, 1);
