@@ -7,6 +7,7 @@ mod leaks;
 mod manifests;
 mod markdown;
 mod mask;
+mod messages;
 mod orphans;
 mod sources;
 mod tally;
@@ -108,6 +109,11 @@ fn headings_and_fences_have_lines_of_their_own() {
 #[test]
 fn nouns_are_repeated_before_of() {
     assert_none(words::replaced_nouns(&Tree::checkout()));
+}
+
+#[test]
+fn messages_say_what_was_expected() {
+    assert_none(messages::habits(&Tree::checkout()));
 }
 
 #[test]

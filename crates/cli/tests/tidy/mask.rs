@@ -20,6 +20,21 @@ pub(crate) fn code_only(source: &str) -> String {
     String::from_utf8(code).expect("literals are blanked whole, so no character is cut")
 }
 
+/// Returns the string literals of `source` with their quotes and prefixes, and their offsets.
+pub(crate) fn strings(source: &str) -> Vec<(usize, &str)> {
+    let bytes = source.as_bytes();
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let length = literal_or_comment(bytes, at);
+        let end = bytes.len().min(at + length);
+        if matches!(bytes[at], b'"' | b'r') && length > 0 {
+            found.push((at, &source[at..end]));
+        }
+        at += length.max(1);
+    }
+    found
+}
+
 /// Returns the offsets at which `word` is a token of `code`.
 pub(crate) fn tokens<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
