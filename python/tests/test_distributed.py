@@ -160,7 +160,7 @@ class Scans(ClusterTest):
             self.scan(executor="beowulf")
         with self.assertRaisesRegex(ValueError, "max_deaths 0"):
             self.scan(max_deaths=0)
-        with self.assertRaisesRegex(ValueError, "no path"):
+        with self.assertRaisesRegex(ValueError, "expected at least one path"):
             distributed.scan([], self.out)
         self.assertFalse(os.path.exists(self.part), "nothing is left of a call that was wrong")
 

@@ -121,7 +121,7 @@ class Du(TemporaryTree):
         for wrong in (lambda: ff.du(self.root, threads=0), lambda: ff.list(self.root, threads=0), lambda: ff.scan(self.root, out, rate=0)):
             with self.assertRaisesRegex(ValueError, " 0: expected 1 or more"):
                 wrong()
-        with self.assertRaisesRegex(ValueError, "no path"):
+        with self.assertRaisesRegex(ValueError, "expected at least one path"):
             ff.scan([], out)
         self.assertEqual(os.listdir(self.root), [])
 

@@ -103,7 +103,7 @@ class Serve(unittest.TestCase):
         saved = os.environ.get("FATHOM")
         self.addCleanup(lambda: os.environ.pop("FATHOM") if saved is None else os.environ.update(FATHOM=saved))
         os.environ["FATHOM"] = "/nonexistent/fathom"
-        with self.assertRaisesRegex(ff.FathomError, r"cannot run '/nonexistent/fathom': \$FATHOM names no") as caught:
+        with self.assertRaisesRegex(ff.FathomError, r"cannot run '/nonexistent/fathom': \$FATHOM is not an executable file") as caught:
             ff.serve(self.root)
         self.assertEqual(caught.exception.errno, errno.ENOENT)
 
