@@ -165,17 +165,8 @@ fn relative_paths_are_relative_to_the_file() {
                 more = [{ certificate = 'e', key = 'f' }]\n[site]\nroot = 'r'\nauth = { file = 'u' }\n\
                 maintenance = { flag-file = 'm' }\nmounts = [{ path = '/a', root = '../b', auth = { file = 'v' } }]\n\
                 [[host]]\nnames = ['a']\nroot = 'h'\n";
-    let file = ConfigFile { path: "/etc/x/a.toml".into(), text: text.to_owned() };
-    let mut config = None;
-    let seen = std::cell::RefCell::new(&mut config);
-    let _ = file.config(
-        |found| {
-            **seen.borrow_mut() = Some(found.clone());
-            Ok::<_, ()>(found)
-        },
-        |_| false,
-    );
-    let config = config.expect("the file parses");
+    let mut config = Config::from_toml(text).unwrap();
+    config.resolve(Path::new("/etc/x"));
     assert_eq!(config.listen, ["unix:/etc/x/s", "unix:/s", "unix:@s", "127.0.0.1:0"]);
     let path = |path: &Option<PathBuf>| path.as_ref().unwrap().display().to_string();
     let tls = config.tls.unwrap();
@@ -194,5 +185,7 @@ fn relative_paths_are_relative_to_the_file() {
     assert_eq!(path(&config.site.auth.as_ref().unwrap().file), "/etc/x/u");
     assert_eq!(path(&mount.auth.as_ref().unwrap().as_ref().unwrap().file), "/etc/x/v");
     assert_eq!(path(&config.site.maintenance.flag_file), "/etc/x/m");
-    assert!(!config.site.explore && Config::default().site.root.as_os_str().is_empty());
+    let mut without_root = Config::default();
+    without_root.resolve(Path::new("/etc/x"));
+    assert!(!without_root.site.has_root(), "the directory of the file is not published");
 }
