@@ -52,8 +52,6 @@ pub struct ToBaseline<'a> {
 pub struct FasterArm<'a> {
     /// The fastest of those that are shown to be faster.
     pub arm: &'a ArmSummary,
-    /// Whether no arm has a shorter time, shown or not.
-    pub is_fastest: bool,
     /// The baseline.
     pub baseline: &'a ArmSummary,
     /// Other arms that may be as fast.
@@ -109,8 +107,7 @@ impl<'a> CellFinding<'a> {
                 let faster = counted.iter().copied().find(|arm| is_shown_faster(arm, threshold));
                 if let Some(arm) = faster {
                     let peers = peers.into_iter().filter(|other| !std::ptr::eq(*other, arm)).collect();
-                    let is_fastest = std::ptr::eq(arm, best);
-                    return Self::Faster(FasterArm { arm, is_fastest, baseline, peers });
+                    return Self::Faster(FasterArm { arm, baseline, peers });
                 }
                 let is_first = best.ratio.is_none() && peers.is_empty();
                 let found = ToBaseline { baseline, next, threshold, peers, slower };
@@ -167,7 +164,7 @@ impl<'a> CellFinding<'a> {
                 let ratio = words.ratio(found.next);
                 format!("Use {base}: nothing is faster. The next, {next}, takes {ratio} times as long.")
             }
-            Self::Faster(FasterArm { arm, is_fastest: _, baseline, peers: others }) => {
+            Self::Faster(FasterArm { arm, baseline, peers: others }) => {
                 let (name, ratio, base) = (words.name(arm), words.ratio(arm), words.name(baseline));
                 let least = arm.ratio.map_or(1.0, |ratio| 1.0 / ratio.high);
                 let (least, peers) = (significant(least, 3), peers(others, words));
