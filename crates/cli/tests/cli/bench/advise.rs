@@ -43,7 +43,7 @@ fn advice_has_a_sentence_and_a_verdict_for_every_workload() {
     let shown = if is_in_use { rest } else { &out };
     let all = commands.iter().map(|line| format!("{line}\n")).collect::<String>();
     let page = fs::read_to_string(dir.path().join("a.html")).unwrap();
-    assert!(page.contains("<h2>Advice</h2>"), "the page is without the advice");
+    assert!(page.contains("\"title\":\"Advice\""), "the page is without the advice");
     assert!(shown.starts_with(&all) && !commands.is_empty() || shown.starts_with(sentence), "{out}");
     assert!(sentence.starts_with("Use ") || sentence.starts_with("Tie: "), "{sentence}");
     let (answered, left_out) = (cells(&advice, "verdicts"), cells(&advice, "left_out"));
