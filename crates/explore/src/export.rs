@@ -88,6 +88,7 @@ fn state(row: &Row) -> &'static str {
     match row.state {
         RowState::Complete => "complete",
         RowState::Walking => "walking",
+        RowState::Excluded => "excluded",
         RowState::Partial => "partial",
         RowState::Unreadable => "unreadable",
         RowState::Skipped => "left out",

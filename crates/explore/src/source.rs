@@ -24,6 +24,8 @@ pub enum RowState {
     Walking,
     /// Something below it could not be read.
     Partial,
+    /// Everything below it, but for entries in it that match a pattern of what to leave out.
+    Excluded,
     /// Its entries could not be read.
     Unreadable,
     /// Its entries are left out: another filesystem, or one of its own ancestors.

@@ -171,8 +171,9 @@ const KEYS: Note = Note {
          `E` writes all rows of the view to a new file, as comma-separated values with sizes in bytes. `q` \
          quits, and `Q` also prints the path of the directory.",
         "The letter beside the size: `~` being walked, `.` something below could not be read, `!` could \
-         not be read, `>` skipped, `-` removed since the older inventory, `H` has several names (hard \
-         links), `@` neither a file nor a directory, `e` an empty directory.",
+         not be read, `>` skipped, `<` skipped entries in it (`--exclude`, `-X`), `-` \
+         removed since the older inventory, `H` has several names (hard links), `@` neither a file nor a \
+         directory, `e` an empty directory.",
         "A file with several names counts once in the size of each directory that has one of them, at any \
          depth, as in ncdu; each name is an entry.",
     ],

@@ -131,7 +131,8 @@ fn draw(
     if is_marked {
         canvas.put(0, y, 1, "*", canvas.color(Color::Yellow));
     }
-    let color = if row.state == RowState::Complete { Color::Reset } else { Color::Red };
+    let is_known = matches!(row.state, RowState::Complete | RowState::Excluded);
+    let color = if is_known { Color::Reset } else { Color::Red };
     canvas.put(1, y, 1, flag(row), canvas.color(color));
     let size = state.arrangement.size(&row.amount);
     if !is_gone(row) {
@@ -241,6 +242,7 @@ fn flag(row: &Row) -> &'static str {
             _ => "@",
         },
         RowState::Walking => "~",
+        RowState::Excluded => "<",
         RowState::Partial => ".",
         RowState::Unreadable => "!",
         RowState::Skipped => ">",
@@ -253,6 +255,7 @@ pub(super) fn state_words(state: RowState) -> &'static str {
     match state {
         RowState::Complete => "complete",
         RowState::Walking => "being walked (~)",
+        RowState::Excluded => "without entries left out by a pattern (<)",
         RowState::Partial => "partial: something below could not be read (.)",
         RowState::Unreadable => "could not be read (!)",
         RowState::Skipped => "left out: another filesystem or a loop (>)",

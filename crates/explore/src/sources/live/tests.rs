@@ -249,6 +249,11 @@ fn names_that_are_left_out_are_in_no_rows_sums_and_lists() {
         fs::write(tree.root().join(path), [1; 9000]).unwrap();
     }
     assert_eq!(listed(&mut source, b"d1").iter().filter(|row| row.name.contains(&b'.')).count(), 0);
+    let excluded = |source: &mut LiveSource| {
+        let rows = listed(source, b"").into_iter().filter(|row| row.state == RowState::Excluded);
+        rows.map(|row| row.name.to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(excluded(&mut source), [b"d0", b"d1"]);
     source.rescan(&at(b"d1")).unwrap();
     source.wait();
     assert_eq!(sums_of(&mut source, b"d1").entries, listed(&mut source, b"d1").len() as u64);

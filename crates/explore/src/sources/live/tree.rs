@@ -41,6 +41,8 @@ struct LiveDir {
     is_counted: bool,
     /// Whether some of its own entries are missing.
     has_gap: bool,
+    /// Whether some of its own entries are left out by a pattern.
+    has_excluded: bool,
     /// Whether all of its own entries have been counted.
     is_read: bool,
     /// Whether it has names of inodes with several names.
@@ -194,8 +196,10 @@ impl LiveTree {
 
     /// Returns the row of a directory.
     pub(super) fn row(&self, dir: u32) -> Row {
-        let LiveDir { identity, file_type, links, uid, gid, sums, newest_mtime_s, state, .. } =
-            self.dirs[dir as usize];
+        let LiveDir {
+            identity, file_type, links, uid, gid, sums, newest_mtime_s, state, has_excluded, ..
+        } = self.dirs[dir as usize];
+        let is_excluded = has_excluded && state == RowState::Complete;
         Row {
             name: self.name(dir).into(),
             identity,
@@ -207,7 +211,7 @@ impl LiveTree {
             amount: sums,
             newest_mtime_s,
             growth: None,
-            state,
+            state: if is_excluded { RowState::Excluded } else { state },
         }
     }
 
@@ -361,6 +365,11 @@ impl LiveTree {
         self.dirs[dir as usize].has_gap = true;
     }
 
+    /// Notes that entries of a directory are left out by a pattern.
+    pub(super) fn note_excluded(&mut self, dir: u32) {
+        self.dirs[dir as usize].has_excluded = true;
+    }
+
     /// Notes that all entries of a directory have been counted.
     pub(super) fn note_read(&mut self, dir: u32) {
         self.dirs[dir as usize].is_read = true;
@@ -420,6 +429,7 @@ impl LiveTree {
             state: RowState::Walking,
             is_counted: false,
             has_gap: false,
+            has_excluded: false,
             is_read: false,
             has_links: false,
             is_retired: false,

@@ -258,7 +258,13 @@ impl Visitor for LiveVisitor {
             path.push(b'/');
         }
         dir.path_into(&mut path);
+        let found = names.len();
         (filter.0)(&path, names);
+        if names.len() < found
+            && let Some(index) = self.index(dir)
+        {
+            self.shared.tree().note_excluded(index);
+        }
     }
 
     fn entries<'a>(
