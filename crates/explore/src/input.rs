@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::arrange::Arrangement;
+use crate::disk::DiskSpace;
 use crate::listing::{ListedRows, Listing};
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress};
 use crate::source::{Place, Row, RowSums, SourceError, SourceProgress, SumKey, SumRow};
@@ -98,6 +99,8 @@ pub enum Effect {
     Pause(bool),
     /// Walks a directory again.
     Rescan(Place),
+    /// Reads the space of the filesystems of these roots, where they are on this machine.
+    ReadSpace(Vec<Option<Vec<u8>>>),
     /// Tells the source that these entries are gone.
     Removed(Vec<(Place, Row)>),
     /// Counts what a removal would remove.
@@ -180,6 +183,8 @@ pub enum Answer {
     },
     /// The progress of the source has changed.
     Progress(SourceProgress),
+    /// The space of the filesystem of each root, if it is known.
+    Space(Vec<Option<DiskSpace>>),
     /// Whether a directory is walked again.
     Rescanned {
         /// The directory.
@@ -205,6 +210,6 @@ pub enum Answer {
     },
     /// A message for the user, such as the failure of a program.
     Message(Vec<u8>),
-    /// The thread of the source or of the remover has panicked.
+    /// A thread of the session has panicked.
     Died,
 }

@@ -9,6 +9,7 @@
 //! terminal, its modes and signals, or the environment.
 
 pub mod arrange;
+pub mod disk;
 mod export;
 pub mod filter;
 pub mod input;

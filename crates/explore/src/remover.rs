@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use fathom_io::FileTime;
 use fathom_remove::Identity;
 pub use fathom_remove::RemovalLimit;
+use fathom_text::counts::files_and_directories;
+use fathom_text::human::BlockSize;
 
 /// An entry to be removed, with everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +42,12 @@ pub struct RemovalPlan {
     /// The allocated bytes of all of them; an inode with several names counts once.
     pub bytes: u64,
     /// The bytes that the filesystem gets back, if this is known: an inode with a further name
-    /// outside keeps its blocks.
+    /// outside keeps its blocks, and so does one that a process has open.
     pub freed: Option<u64>,
+    /// The bytes of files that processes have open.
+    pub held: u64,
+    /// The name and the number of one of these processes.
+    pub holder: Option<String>,
     /// The first reason why something stays.
     pub kept: Option<Vec<u8>>,
 }
@@ -55,6 +61,33 @@ pub struct RemovalProgress {
     pub failures: u64,
 }
 
+/// An amount of entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovedAmount {
+    /// The number of files.
+    pub files: u64,
+    /// The number of directories.
+    pub directories: u64,
+    /// Their allocated bytes.
+    pub bytes: u64,
+}
+
+impl RemovedAmount {
+    /// Adds another amount.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.files += other.files;
+        self.directories += other.directories;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    /// Returns the numbers and the bytes, as in "2 files, 960M".
+    #[must_use]
+    pub fn words(&self, units: BlockSize) -> String {
+        let counts = files_and_directories(self.files, self.directories);
+        format!("{counts}, {}", units.text(self.bytes))
+    }
+}
+
 /// The end of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovalOutcome {
@@ -63,6 +96,10 @@ pub struct RemovalOutcome {
     /// The directories to which entries were moved, if they are in one of the trees: the path of
     /// the root for the system, and the path below it.
     pub trashes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The entries that were deleted.
+    pub amount: RemovedAmount,
+    /// The free bytes of the filesystem of the first entry after the removal, if they are known.
+    pub free_bytes: Option<u64>,
     /// The totals.
     pub progress: RemovalProgress,
     /// The first failure: the path and the cause.

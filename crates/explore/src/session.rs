@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use fathom_io::Clock;
 use fathom_io::threads::spawn;
 
+use crate::disk::DiskSpace;
 use crate::input::{Answer, Effect, Found, Query, QueryKind};
 use crate::listing::Listing;
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalProgress, Remover};
@@ -61,6 +62,13 @@ struct RemoverRequests {
     /// Whether the remover removes, so that the end of the session waits for it.
     is_removing: bool,
     stop: Arc<AtomicBool>,
+    ends: bool,
+}
+
+/// The roots whose filesystems are to be looked at; the newest request replaces others.
+#[derive(Debug, Default)]
+struct SpaceRequests {
+    roots: Option<Vec<Option<Vec<u8>>>>,
     ends: bool,
 }
 
@@ -128,6 +136,7 @@ impl<T> Mailbox<T> {
 pub struct Session {
     source: Arc<Mailbox<SourceRequests>>,
     remover: Option<Arc<Mailbox<RemoverRequests>>>,
+    space: Option<Arc<Mailbox<SpaceRequests>>>,
     deliver: Deliver,
     remover_thread: Option<JoinHandle<()>>,
 }
@@ -146,7 +155,8 @@ impl Session {
     ) -> io::Result<Session> {
         let deliver: Deliver = Arc::new(deliver);
         let mailbox = Arc::new(Mailbox::<SourceRequests>::default());
-        let mut session = Session { source: mailbox.clone(), remover: None, deliver, remover_thread: None };
+        let mut session =
+            Session { source: mailbox.clone(), remover: None, space: None, deliver, remover_thread: None };
         let (deliver, source_clock) = (session.deliver.clone(), clock.clone());
         spawn("source", STACK_BYTES, 0, move || {
             let _watch = DeathWatch(deliver.clone());
@@ -165,6 +175,27 @@ impl Session {
         Ok(session)
     }
 
+    /// Starts the thread that reads the space of filesystems. Without it, nobody is asked for that.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn read_space(
+        &mut self,
+        mut read: impl FnMut(&[Option<Vec<u8>>]) -> Vec<Option<DiskSpace>> + Send + 'static,
+    ) -> io::Result<()> {
+        let (mailbox, deliver) = (Arc::<Mailbox<SpaceRequests>>::default(), self.deliver.clone());
+        self.space = Some(mailbox.clone());
+        // Detached: a server that does not respond must not hold the end of the session.
+        spawn("space", STACK_BYTES, 0, move || {
+            let _watch = DeathWatch(deliver.clone());
+            let is_ready = |requests: &SpaceRequests| requests.roots.is_some() || requests.ends;
+            while let Some(roots) = mailbox.wait(None, is_ready, |requests| requests.roots.take()) {
+                deliver(Answer::Space(read(&roots)));
+            }
+        })?;
+        Ok(())
+    }
+
     /// Passes an effect to its thread. Returns it if it is for the terminal or for the program.
     pub fn perform(&self, effect: Effect) -> Option<Effect> {
         match effect {
@@ -179,6 +210,11 @@ impl Session {
                     requests.rescans.push(place);
                 }
             }),
+            Effect::ReadSpace(roots) => {
+                if let Some(space) = &self.space {
+                    space.change(|requests| requests.roots = Some(roots));
+                }
+            }
             Effect::Removed(rows) => self.source.change(|requests| requests.removed.extend(rows)),
             Effect::Plan { sequence, removals } => self.ask_remover(sequence, None, removals),
             Effect::Remove { sequence, kind, limit, removals } => {
@@ -217,6 +253,7 @@ impl Session {
             requests.cancelled.store(true, Ordering::Relaxed);
             requests.ends = true;
         });
+        self.space.iter().for_each(|space| space.change(|requests| requests.ends = true));
         let is_removing = self.remover.as_ref().is_some_and(|remover| {
             remover.change(|requests| {
                 (requests.next, requests.ends) = (None, true);

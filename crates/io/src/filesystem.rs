@@ -111,6 +111,43 @@ pub fn inode_sort_pays(magic: i64) -> bool {
     !matches!(magic, TMPFS | NFS | CIFS | LUSTRE)
 }
 
+/// The space of a filesystem, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// All bytes that files may take.
+    pub size: u64,
+    /// The bytes that are taken.
+    pub used: u64,
+    /// The bytes that are free for users other than root, as df(1) shows it.
+    pub free: u64,
+}
+
+impl Space {
+    /// Returns the space of the filesystem of `path`; `None` if it cannot be read.
+    ///
+    /// ```
+    /// let space = fathom_io::filesystem::Space::of(std::path::Path::new("/")).unwrap();
+    /// assert!(space.size >= space.used);
+    /// ```
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let space = rustix::fs::statvfs(path).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+        Some(Self {
+            size: bytes(space.f_blocks),
+            used: bytes(space.f_blocks.saturating_sub(space.f_bfree)),
+            free: bytes(space.f_bavail),
+        })
+    }
+}
+
+/// Returns whether files have the used blocks of statfs(2), but for a few per cent, on the
+/// filesystem of `path`: not where snapshots, other subvolumes or other exports share the blocks.
+#[must_use]
+pub fn counts_only_files(path: &Path) -> bool {
+    magic(path).is_some_and(|magic| matches!(magic, EXT4 | XFS | F2FS | TMPFS))
+}
+
 /// Returns the cookie (`d_off`) that follows the last entry of a directory, and no other entry, on
 /// the filesystem with this magic number. `None` if it is not known to have one: then only a read
 /// that returns nothing tells the end. A short read does not, because a signal may end it early.
@@ -137,6 +174,8 @@ enum Place {
 use Place::{Either, Local, Network};
 
 const EXT4: i64 = 0xEF53;
+const XFS: i64 = 0x5846_5342;
+const F2FS: i64 = 0xF2F5_2010;
 const TMPFS: i64 = 0x0102_1994;
 const NFS: i64 = 0x6969;
 const CIFS: i64 = 0xFF53_4D42;
@@ -149,11 +188,11 @@ const CEPH: i64 = 0x00C3_6400;
 /// headers of filesystems outside the kernel.
 const KNOWN: [(i64, &str, Place); 40] = [
     (EXT4, "ext4", Local), // ext2 and ext3 as well: one driver, one number
-    (0x5846_5342, "xfs", Local),
+    (XFS, "xfs", Local),
     (BTRFS, "btrfs", Local),
     (ZFS, "zfs", Local),
     (0xCA45_1A4E, "bcachefs", Local),
-    (0xF2F5_2010, "f2fs", Local),
+    (F2FS, "f2fs", Local),
     (0x3434, "nilfs2", Local),
     (0x5265_4973, "reiserfs", Local),
     (0x3153_464A, "jfs", Local),

@@ -29,6 +29,7 @@
 mod failure;
 mod identity;
 mod observer;
+mod open_files;
 mod options;
 mod protect;
 mod removal;
@@ -53,6 +54,7 @@ pub use failure::{RemovalCause, RemovalFailure, RemovalOperation};
 pub use fathom_io::Errno;
 pub use identity::Identity;
 pub use observer::{Observer, RemovedEntry};
+pub use open_files::{DeletedFile, FileHolder, OpenFiles};
 pub use options::{RemovalAction, RemovalLimit, RemovalOptions, TrashOptions};
 pub use protect::working_directories;
 pub use summary::RemovalSummary;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use fathom_walk::{ConcurrencyHints, Model};
 
 use crate::identity::Identity;
+use crate::open_files::OpenFiles;
 
 /// The action on each target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,9 @@ pub struct RemovalOptions {
     pub protected: Vec<Identity>,
     /// The most that is removed, as the user has confirmed it; `None` for no limit.
     pub limit: Option<RemovalLimit>,
+    /// The files that processes hold open, whose blocks the filesystem does not get back at once;
+    /// `None` if that is not to be known.
+    pub open_files: Option<Arc<OpenFiles>>,
     /// The number of threads: [`Model::Auto`] adapts it to the storage.
     pub model: Model,
     /// A fixed number of threads, which turns adaptation off.
@@ -89,6 +93,7 @@ impl Default for RemovalOptions {
             measure: false,
             protected: Vec::new(),
             limit: None,
+            open_files: None,
             model: Model::Auto,
             threads: None,
             hints: ConcurrencyHints::default(),

@@ -72,7 +72,7 @@ impl Removal {
             has_exceeded: AtomicBool::new(false),
             stop: options.stop.clone(),
             targets: RunningTargets::default(),
-            sums: RemovalSums::default(),
+            sums: RemovalSums::new(options.open_files.clone()),
             wants_entries: observer.wants_entries(),
             observer,
         }

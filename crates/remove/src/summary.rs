@@ -2,11 +2,13 @@
 //! links of each inode with several are counted.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_io::Meta;
 
+use crate::identity::Identity;
+use crate::open_files::{FileHolder, OpenFiles};
 use crate::options::RemovalLimit;
 use crate::removal::allocated;
 
@@ -21,8 +23,14 @@ pub struct RemovalSummary {
     /// [measured](crate::RemovalOptions::measure).
     pub allocated: u64,
     /// Allocated bytes that the filesystem gets back: the bytes of inodes all of whose links were
-    /// removed. 0 unless [measured](crate::RemovalOptions::measure), and for the trash.
+    /// removed, without `held`. 0 unless [measured](crate::RemovalOptions::measure), and for the
+    /// trash.
     pub freed: u64,
+    /// Allocated bytes that the filesystem gets back when processes have closed the files, if
+    /// [they are known](crate::RemovalOptions::open_files).
+    pub held: u64,
+    /// The process with the lowest number that has one of the files open.
+    pub holder: Option<FileHolder>,
     /// Number of failures.
     pub failures: u64,
     /// The most that a removal after this dry run would try to remove: what was counted, and what
@@ -51,8 +59,11 @@ struct LinkCount {
     allocated: u64,
 }
 
+/// The number of no process.
+const NO_PROCESS: u32 = u32::MAX;
+
 /// The sums so far, which several threads add to.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RemovalSums {
     files: AtomicU64,
     directories: AtomicU64,
@@ -61,11 +72,37 @@ pub(crate) struct RemovalSums {
     failures: AtomicU64,
     possible_files: AtomicU64,
     possible_directories: AtomicU64,
+    /// Allocated bytes of open inodes with one link.
+    held: AtomicU64,
+    /// The lowest number of a process that has one of them open, [`NO_PROCESS`] if there is none.
+    holder: AtomicU32,
+    open_files: Option<Arc<OpenFiles>>,
     /// By device and inode number. Memory grows with inodes that have several links only.
     linked: Mutex<HashMap<(u64, u64), LinkCount>>,
 }
 
 impl RemovalSums {
+    pub(crate) fn new(open_files: Option<Arc<OpenFiles>>) -> Self {
+        let zero = AtomicU64::default;
+        Self {
+            files: zero(),
+            directories: zero(),
+            allocated: zero(),
+            failures: zero(),
+            possible_files: zero(),
+            possible_directories: zero(),
+            held: zero(),
+            holder: AtomicU32::new(NO_PROCESS),
+            open_files,
+            linked: Mutex::default(),
+        }
+    }
+
+    /// Returns the process that has an inode open.
+    fn holder(&self, (dev, ino): (u64, u64)) -> Option<FileHolder> {
+        self.open_files.as_ref()?.holder(Identity { dev, ino })
+    }
+
     /// Notes the links of an inode before one of them is removed: a thread that finds one link left
     /// then knows the inode.
     pub(crate) fn note_links(&self, meta: &Meta) {
@@ -83,7 +120,13 @@ impl RemovalSums {
         let Some(meta) = meta else { return };
         match self.linked().get_mut(&meta.id()) {
             Some(count) => count.removed += 1,
-            None => add_bytes(&self.allocated, allocated(meta)),
+            None => {
+                add_bytes(&self.allocated, allocated(meta));
+                if let Some(holder) = self.holder(meta.id()) {
+                    add_bytes(&self.held, allocated(meta));
+                    self.holder.fetch_min(holder.pid, Ordering::Relaxed);
+                }
+            }
         }
     }
 
@@ -110,17 +153,23 @@ impl RemovalSums {
     pub(crate) fn summary(&self, stopped: bool) -> RemovalSummary {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let linked = self.linked();
-        let removed = || linked.values().filter(|count| count.removed > 0);
-        let whole = removed().filter(|count| count.removed >= count.links);
-        let sum = |counts: &mut dyn Iterator<Item = &LinkCount>| -> u64 {
-            counts.map(|count| count.allocated).fold(of(&self.allocated), u64::saturating_add)
+        let removed = || linked.iter().filter(|(_, count)| count.removed > 0);
+        let whole = || removed().filter(|(_, count)| count.removed >= count.links);
+        let held = || whole().filter_map(|(id, count)| Some((self.holder(*id)?, count)));
+        let sum = |single: &AtomicU64, counts: &mut dyn Iterator<Item = &LinkCount>| {
+            counts.map(|count| count.allocated).fold(of(single), u64::saturating_add)
         };
-        let (all, whole) = (sum(&mut removed()), sum(&mut { whole }));
+        let single = Some(self.holder.load(Ordering::Relaxed)).filter(|pid| *pid != NO_PROCESS);
+        let holders = held().map(|(holder, _)| holder).chain(single.map(|pid| FileHolder { pid }));
+        let whole_bytes = sum(&self.allocated, &mut whole().map(|(_, count)| count));
+        let held_bytes = sum(&self.held, &mut held().map(|(_, count)| count));
         RemovalSummary {
             files: of(&self.files),
             directories: of(&self.directories),
-            allocated: all,
-            freed: whole,
+            allocated: sum(&self.allocated, &mut removed().map(|(_, count)| count)),
+            freed: whole_bytes.saturating_sub(held_bytes),
+            held: held_bytes,
+            holder: holders.min(),
             failures: of(&self.failures),
             possible: RemovalLimit {
                 files: of(&self.possible_files),
@@ -139,7 +188,7 @@ mod tests {
     #[test]
     fn sums_of_files_that_claim_to_be_huge_saturate() {
         for nlink in [1, 2] {
-            let sums = RemovalSums::default();
+            let sums = RemovalSums::new(None);
             for ino in 1..=3 {
                 let meta = Meta { ino, nlink, blocks: u64::MAX / 512, ..Meta::default() };
                 sums.note_links(&meta);

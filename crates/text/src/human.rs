@@ -29,6 +29,18 @@ impl BlockSize {
         out.extend_from_slice(self.suffix.as_bytes());
     }
 
+    /// Returns the size of `bytes` as [`BlockSize::write`] appends it.
+    ///
+    /// ```
+    /// assert_eq!(fathom_text::human::BlockSize::HUMAN.text(1536), "1.5K");
+    /// ```
+    #[must_use]
+    pub fn text(&self, bytes: u64) -> String {
+        let mut text = Vec::new();
+        self.write(bytes, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// Appends a count, which has no unit. Only the scaled forms change the number, and only the
     /// `B` of a suffix such as `KiB` is kept.
     pub fn write_count(&self, count: u64, out: &mut Vec<u8>) {

@@ -4,6 +4,7 @@
 //!
 //! The crate knows neither files nor options, and prints nothing.
 
+pub mod counts;
 pub mod duration;
 pub mod glob;
 pub mod human;

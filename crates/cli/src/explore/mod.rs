@@ -20,13 +20,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use fathom_explore::disk::DiskSpace;
 use fathom_explore::filter::FilterContext;
 use fathom_explore::session::Session;
 use fathom_explore::source::Source;
 use fathom_explore::state::{Settings, State};
 use fathom_io::Clock;
 use fathom_text::human::BlockSize;
-use fathom_text::quote::Charset;
+use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::time::{TimeStyle, Zone};
 
 use self::args::ExploreArgs;
@@ -94,10 +95,12 @@ fn run(
     tty::restore_on_panic(&tty, &waker)?;
     let inbox = Arc::new(AnswerInbox::new(waker));
     let answers = inbox.clone();
-    let session =
+    let mut session =
         Session::start(source, removal::open_remover(args, charset), Clock::default(), move |answer| {
             answers.push(answer);
         })?;
+    let (is_tree, is_single) = (args.excluded.is_empty(), args.one_file_system);
+    session.read_space(move |roots| DiskSpace::read(roots, is_tree, is_single))?;
     let state = State::new(settings(args, charset));
     let terminal = ExploreTerminal::enter(tty, args.uses_mouse)?;
     let mut running = Running { state, session, inbox, wake, signals, terminal, charset };
@@ -106,7 +109,25 @@ fn run(
     running.session.end();
     let end = end?;
     left?;
+    tell_removed(&running.state, charset);
     Ok((end, printed(args, &running.state)))
+}
+
+/// Says what the session has removed, and where that is logged.
+fn tell_removed(state: &State, charset: Charset) {
+    let removed = state.removed();
+    let log = removal::log_path().filter(|path| path.is_file());
+    let log =
+        log.map(|path| [b"; log: ", &quoteaf(path.as_os_str().as_encoded_bytes(), charset)[..]].concat());
+    let tell = |words: String| {
+        output::print_error(NAME, &[words.as_bytes(), log.as_deref().unwrap_or_default()].concat());
+    };
+    if removed.deleted.files + removed.deleted.directories > 0 {
+        tell(format!("removed {}", removed.deleted.words(BlockSize::HUMAN)));
+    }
+    if removed.trashed > 0 {
+        tell(format!("entries moved to the trash: {}", removed.trashed));
+    }
 }
 
 fn settings(args: &ExploreArgs, charset: Charset) -> Settings {

@@ -5,21 +5,24 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fathom_explore::remover::{Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, Remover};
+use fathom_explore::remover::{
+    Removal, RemovalKind, RemovalOutcome, RemovalPlan, RemovalProgress, RemovedAmount, Remover,
+};
+use fathom_io::filesystem::Space;
 use fathom_remove::{
-    Observer, RemovalAction, RemovalFailure, RemovalLimit, RemovalOptions, RemovalSummary, RemovedEntry,
-    Target, remove, working_directories,
+    Observer, OpenFiles, RemovalAction, RemovalFailure, RemovalLimit, RemovalOptions, RemovalSummary,
+    RemovedEntry, Target, remove, working_directories,
 };
 use fathom_text::quote::Charset;
 use fathom_walk::Error;
 
 use super::args::ExploreArgs;
 use crate::shared::output::reason;
-use crate::shared::removal::{RemovalLog, failure_message, trash_options, xdg_directory};
+use crate::shared::removal::{RemovalLog, failure_message, program, trash_options, xdg_directory};
 use crate::shared::start::AutoStart;
 
 /// The message about a removal that stops at its limit.
@@ -58,10 +61,11 @@ impl TreeRemover {
         stop: &Arc<AtomicBool>,
     ) -> Result<RemovalSummary, Error> {
         let options = RemovalOptions {
-            action,
             limit,
             // Without a working directory, nothing contains it.
             protected: working_directories().unwrap_or_default(),
+            open_files: (action == RemovalAction::DryRun).then(|| Arc::new(OpenFiles::read())),
+            action,
             stop: stop.clone(),
             ..self.options.clone()
         };
@@ -93,6 +97,8 @@ impl Remover for TreeRemover {
                 possible: plan.possible,
                 bytes: plan.allocated,
                 freed: (plan.failures == 0 && !plan.stopped).then_some(plan.freed),
+                held: plan.held,
+                holder: plan.holder.map(program),
                 kept: failure,
             }),
         }
@@ -123,14 +129,20 @@ impl Remover for TreeRemover {
             _ => None,
         };
         let ended = self.run(action, Some(limit), removals, &watch, progress, stop);
-        let error = match ended {
-            Ok(summary) if summary.exceeded => Some(MORE.to_vec()),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string().into_bytes()),
+        let (summary, error) = match ended {
+            Ok(summary) if summary.exceeded => (summary, Some(MORE.to_vec())),
+            Ok(summary) => (summary, None),
+            Err(error) => (RemovalSummary::default(), Some(error.to_string().into_bytes())),
         };
         RemovalOutcome {
             removed: removals.iter().map(is_gone).collect(),
             trashes: trash_home.map(|home| trashes(removals, home.as_deref())).unwrap_or_default(),
+            amount: RemovedAmount {
+                files: summary.files,
+                directories: summary.directories,
+                bytes: summary.allocated,
+            },
+            free_bytes: removals.first().and_then(free_bytes),
             progress: watch.progress(),
             first_failure: error.or_else(|| watch.take_failure()),
         }
@@ -143,6 +155,11 @@ fn target(removal: &Removal) -> Target {
         Some(ctime) => target.ctime(ctime),
         None => target,
     }
+}
+
+/// Returns the free bytes of the filesystem of the root of an entry, for users other than root.
+fn free_bytes(removal: &Removal) -> Option<u64> {
+    Space::of(as_path(&removal.root)).map(|space| space.free)
 }
 
 /// Returns whether the inode that was shown is no longer at its place.
@@ -185,10 +202,15 @@ fn as_path(bytes: &[u8]) -> &Path {
 
 /// Opens the log of the explorer, `$XDG_STATE_HOME/fathom/removed.jsonl`.
 fn open_log(action: &'static str) -> io::Result<RemovalLog> {
-    let state = xdg_directory("XDG_STATE_HOME", ".local/state");
-    let directory = state.ok_or_else(|| io::Error::other("HOME is not set"))?.join("fathom");
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-    RemovalLog::open(&directory.join("removed.jsonl"), action)
+    let path = log_path().ok_or_else(|| io::Error::other("HOME is not set"))?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    RemovalLog::open(&path, action)
+}
+
+/// Returns the path of the log.
+pub(crate) fn log_path() -> Option<PathBuf> {
+    Some(xdg_directory("XDG_STATE_HOME", ".local/state")?.join("fathom/removed.jsonl"))
 }
 
 /// Receives the events of a removal.

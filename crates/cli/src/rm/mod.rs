@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_remove::{
-    Observer, RemovalAction, RemovalFailure, RemovalLimit, RemovalOperation, RemovalOptions, RemovalSummary,
-    Target, remove, working_directories,
+    Observer, OpenFiles, RemovalAction, RemovalFailure, RemovalLimit, RemovalOperation, RemovalOptions,
+    RemovalSummary, Target, remove, working_directories,
 };
 use fathom_text::quote::{Charset, quoteaf};
 
@@ -108,7 +108,8 @@ fn removed(
         return run(paths, options, report.clone()).map(Some);
     };
     let targets: Vec<_> = paths.filter_map(|target| as_shown(target, report)).collect();
-    let count = RemovalOptions { action: RemovalAction::DryRun, ..options.clone() };
+    let open_files = Some(Arc::new(OpenFiles::read()));
+    let count = RemovalOptions { action: RemovalAction::DryRun, open_files, ..options.clone() };
     let mut done = RemovalSummary::default();
     loop {
         let reasons = Arc::new(KeptReasons::default());
@@ -146,6 +147,7 @@ fn sum(one: &RemovalSummary, other: &RemovalSummary) -> RemovalSummary {
         directories: one.directories + other.directories,
         allocated: one.allocated.saturating_add(other.allocated),
         freed: one.freed.saturating_add(other.freed),
+        held: one.held.saturating_add(other.held),
         failures: one.failures + other.failures,
         ..*other
     }
@@ -200,6 +202,7 @@ fn options(args: &RmArgs, signals: &TerminationSignals, charset: Charset) -> Rem
         ignore_missing: args.force,
         measure: args.log.is_some(),
         limit: None,
+        open_files: (args.dry_run && !args.trash).then(|| Arc::new(OpenFiles::read())),
         // Without a working directory, nothing contains it.
         protected: working_directories().unwrap_or_default(),
         model: args.model,

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_remove::{RemovalLimit, RemovalSummary};
+use fathom_text::counts::files_and_directories;
 use fathom_text::human::BlockSize;
 use fathom_text::quote::escape_controls;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,6 +15,7 @@ use rustix::io::Errno;
 use super::NAME;
 use super::args::{PathList, RmArgs};
 use crate::shared::output::write_stderr;
+use crate::shared::removal::program;
 
 /// Where the question is asked.
 #[derive(Debug)]
@@ -115,20 +117,16 @@ fn wrong_number(plan: &RemovalSummary, answer: &str) -> Option<Vec<u8>> {
 
 /// Returns the numbers of files and directories, as in "3 files and 1 directory".
 pub(crate) fn counts(summary: &RemovalSummary) -> String {
-    let RemovalSummary { files, directories, .. } = summary;
-    let count =
-        |number: &u64, one: &str, many: &str| format!("{number} {}", if *number == 1 { one } else { many });
-    let files = count(files, "file", "files");
-    match directories {
-        0 => files,
-        directories => format!("{files} and {}", count(directories, "directory", "directories")),
-    }
+    files_and_directories(summary.files, summary.directories)
 }
 
 /// Returns the counts with the bytes.
 pub(crate) fn amount(summary: &RemovalSummary) -> String {
     let (allocated, freed) = (human(summary.allocated), human(summary.freed));
-    format!("{} ({allocated} allocated, {freed} would be free)", counts(summary))
+    let held = summary.holder.map_or_else(String::new, |holder| {
+        format!("; {} more when {} closes its files", human(summary.held), program(holder))
+    });
+    format!("{} ({allocated} allocated, {freed} would be free{held})", counts(summary))
 }
 
 /// Returns the counts with the bytes, none of which would be free.
@@ -137,9 +135,7 @@ pub(crate) fn amount_kept(summary: &RemovalSummary) -> String {
 }
 
 fn human(bytes: u64) -> String {
-    let mut text = Vec::new();
-    BlockSize::HUMAN.write(bytes, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
+    BlockSize::HUMAN.text(bytes)
 }
 
 #[cfg(test)]

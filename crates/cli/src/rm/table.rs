@@ -133,11 +133,10 @@ const SAFETY: Note = Note {
 
 const BYTES: Note = Note {
     title: "Bytes",
-    text: &[
-        "The file system frees the space of a file when its last name (hard link) is removed, so a file \
-         with another name elsewhere frees nothing. Space that several files share, and files that are \
-         still open, are not taken into account.",
-    ],
+    text: &["The file system frees the space of a file when its last name (hard link) is removed and no \
+         process has it open any more. So a file with another name elsewhere frees nothing, and an open \
+         file frees its space later: `--dry-run` and the question name a process that has one open, as far \
+         as /proc shows it. Space that several files share is not taken into account."],
     man_only: true,
 };
 

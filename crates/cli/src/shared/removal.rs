@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use fathom_remove::{RemovalFailure, RemovedEntry, TrashOptions};
+use fathom_remove::{FileHolder, RemovalFailure, RemovedEntry, TrashOptions};
 use fathom_text::quote::{Charset, quoteaf};
 use fathom_text::strerror;
 
@@ -74,6 +74,12 @@ pub(crate) fn trash_options() -> TrashOptions {
     let data = xdg_directory("XDG_DATA_HOME", ".local/share");
     let deletion_date = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
     TrashOptions { home: data.map(|data| data.join("Trash")), deletion_date }
+}
+
+/// Returns the name and the number of a process, as in "tail (pid 4711)".
+pub(crate) fn program(holder: FileHolder) -> String {
+    let name = holder.program().map(|name| String::from_utf8_lossy(&name).into_owned());
+    format!("{} (pid {})", name.as_deref().unwrap_or("a process that has ended"), holder.pid)
 }
 
 /// Returns the message about a failure, without the program name.

@@ -1,10 +1,12 @@
 //! The answers of the source and of the remover.
 
+use fathom_text::human::BlockSize;
+
 use super::overlay::RunStep;
 use super::{Overlay, State, View};
 use crate::input::{Answer, Effect, Found};
 use crate::listing::{Listing, can_enter};
-use crate::remover::RemovalOutcome;
+use crate::remover::{RemovalKind, RemovalOutcome};
 use crate::source::{Place, Row, SourceError};
 
 /// Most directories that are walked again after a removal that failed in part.
@@ -16,7 +18,11 @@ impl State {
         match answer {
             Answer::Found { sequence, result } => self.take_found(sequence, result),
             Answer::Progress(progress) => {
+                let has_ended = progress.finished && !self.progress.finished;
                 self.progress = progress;
+                if has_ended {
+                    self.read_space();
+                }
                 // The next walk is not to begin with a pause of which the screen shows nothing.
                 if progress.finished && std::mem::take(&mut self.is_paused) {
                     self.effects.push(Effect::Pause(false));
@@ -25,6 +31,7 @@ impl State {
                     self.refresh();
                 }
             }
+            Answer::Space(disks) => self.disks = disks,
             Answer::Rescanned { result: Ok(()), .. } => self.refresh(),
             // The message about a removal, which asks for walks as well, stays.
             Answer::Rescanned { .. } if self.message.is_some() => {}
@@ -54,7 +61,11 @@ impl State {
         };
         let place = match found {
             Found::Roots { rows, local, sums } => {
+                let is_first = self.local.is_empty();
                 (self.roots, self.local, self.root_sums) = (rows, local, sums);
+                if is_first {
+                    self.read_space();
+                }
                 if self.roots.len() == 1 && !pending.is_refresh {
                     let root = Place { root: 0, below: Vec::new() };
                     return self.request(pending.view, Some(root), pending.select, false);
@@ -172,9 +183,13 @@ impl State {
         }
         self.marks.remove_below(&gone);
         let progress = outcome.progress;
-        let mut message = format!("entries removed: {}", progress.entries).into_bytes();
+        match run.kind {
+            RemovalKind::Delete => self.removed.deleted.add(&outcome.amount),
+            RemovalKind::Trash => self.removed.trashed += progress.entries,
+        }
+        let mut message = outcome_words(outcome, run.kind, self.settings.units).into_bytes();
         if progress.failures > 0 {
-            message.extend_from_slice(format!(", failures: {}", progress.failures).as_bytes());
+            message.extend_from_slice(format!("; failures: {}", progress.failures).as_bytes());
         }
         if let Some(first) = &outcome.first_failure {
             message.extend_from_slice(&[b": ", &first[..]].concat());
@@ -186,8 +201,18 @@ impl State {
         if progress.entries > 0 {
             self.walk_again(&left);
             self.walk_trashes(&outcome.trashes);
+            self.read_space();
         }
         self.pending = None;
         self.refresh();
+    }
+}
+
+/// Returns what a removal has removed, and what is free after it.
+fn outcome_words(outcome: &RemovalOutcome, kind: RemovalKind, units: BlockSize) -> String {
+    let free = outcome.free_bytes.map(|bytes| format!("; {} free now", units.text(bytes)));
+    match kind {
+        RemovalKind::Delete => format!("removed {}{}", outcome.amount.words(units), free.unwrap_or_default()),
+        RemovalKind::Trash => format!("entries moved to the trash: {}", outcome.progress.entries),
     }
 }

@@ -23,7 +23,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("/", "filter: name, *.log, size>10M, age>30d, type:f, owner:NAME"),
     ("f", "find: type the beginning of a name, or a path"),
     ("i", "information about the entry"),
-    ("Space", "mark the entry"),
+    ("Space", "mark the entry, and move to the next one"),
     ("* + -", "invert the marks; mark everything shown; clear all marks"),
     ("Tab", "the list of the marked entries"),
     ("d D", "delete; move to the trash: the marked entries, or this one"),
@@ -32,7 +32,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("o v b", "open the entry; show its text; a shell in this directory"),
     ("r p", "read the directory again; pause the walk"),
     ("? q Q", "this help; quit; quit and print this directory"),
-    ("~.!>-H@e", "walking, incomplete, unreadable, skipped, gone, links, special, empty"),
+    ("~.!><-H@e", "walking, incomplete, unreadable, skipped, patterns, gone, links, special, empty"),
 ];
 
 impl State {

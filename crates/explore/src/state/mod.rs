@@ -11,10 +11,12 @@ use fathom_text::human::BlockSize;
 use fathom_text::time::TimeStyle;
 
 use crate::arrange::Arrangement;
+use crate::disk::DiskSpace;
 use crate::filter::FilterContext;
 use crate::input::{Effect, Event, Query, QueryKind};
 use crate::listing::Listing;
 use crate::marks::Marks;
+use crate::remover::RemovedAmount;
 use crate::source::{Place, Row, RowSums, SourceProgress, SumKey, SumRow};
 
 pub use self::keys::KEYS;
@@ -121,6 +123,15 @@ pub struct Columns {
     pub owner: bool,
 }
 
+/// The entries that a session has removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// The deleted entries.
+    pub deleted: RemovedAmount,
+    /// The number of entries that it has moved to the trash, with everything below them.
+    pub trashed: u64,
+}
+
 /// A query whose answer will replace the rows that are shown.
 #[derive(Clone, Debug)]
 struct PendingQuery {
@@ -158,6 +169,9 @@ pub struct State {
     pub(crate) roots: Vec<Row>,
     root_sums: RowSums,
     local: Vec<Option<Vec<u8>>>,
+    /// The space of the filesystem of each root.
+    disks: Vec<Option<DiskSpace>>,
+    removed: Removed,
     pub(crate) view: View,
     /// The directory that is shown; `None` for the list of the roots.
     pub(crate) place: Option<Place>,
@@ -193,6 +207,8 @@ impl State {
             roots: Vec::new(),
             root_sums: RowSums::default(),
             local: Vec::new(),
+            disks: Vec::new(),
+            removed: Removed::default(),
             view: View::Tree,
             place: None,
             listing: None,
@@ -284,6 +300,30 @@ impl State {
     pub fn printed_directory(&self) -> Option<Vec<u8>> {
         let place = self.place.as_ref().filter(|_| self.prints_place)?;
         Some(self.path(place))
+    }
+
+    /// Returns what has been removed in this session.
+    #[must_use]
+    pub fn removed(&self) -> &Removed {
+        &self.removed
+    }
+
+    /// Asks for the space of the filesystems of the roots.
+    fn read_space(&mut self) {
+        if self.local.iter().any(Option::is_some) {
+            self.effects.push(Effect::ReadSpace(self.local.clone()));
+        }
+    }
+
+    /// Returns the space of the filesystem of the directory that is shown, and the sum of all files
+    /// of the tree, if the directory is its root and everything has been walked.
+    pub(crate) fn disk(&self) -> Option<(&DiskSpace, Option<u64>)> {
+        let only = (self.disks.len() == 1).then_some(0);
+        let space = self.disks.get(self.place.as_ref().map(|place| place.root).or(only)?)?.as_ref()?;
+        let is_top = self.place.as_ref().is_some_and(|place| place.below.is_empty());
+        let is_known = is_top && self.progress.finished && self.progress.failures == 0;
+        let total = self.rows().and_then(Listing::total).filter(|_| is_known && self.view != View::Largest);
+        Some((space, total.map(|total| total.allocated)))
     }
 
     /// Returns whether the answer to a query is still to come.

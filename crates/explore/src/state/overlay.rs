@@ -72,10 +72,10 @@ impl RemovalRun {
         self.kind
     }
 
-    /// Returns the names of the first entries, and the number of all.
+    /// Returns the entries.
     #[must_use]
-    pub fn targets(&self) -> (&[(Place, Row)], usize) {
-        (&self.targets[..self.targets.len().min(3)], self.targets.len())
+    pub fn targets(&self) -> &[(Place, Row)] {
+        &self.targets
     }
 
     /// Returns what is to be shown.

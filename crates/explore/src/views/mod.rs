@@ -2,6 +2,7 @@
 //! name from a tree reaches the buffer unescaped.
 
 mod canvas;
+mod disk;
 mod overlays;
 mod status;
 mod sums;

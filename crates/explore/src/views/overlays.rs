@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::canvas::{BOLD, Canvas, REVERSED};
-use super::{table, text};
+use super::{disk, table, text};
 use crate::listing::{Listing, is_gone};
 use crate::marks::Mark;
 use crate::remover::{RemovalKind, RemovalPlan};
@@ -13,6 +13,8 @@ use crate::state::{Confirmation, KEYS, Overlay, RemovalRun, State};
 
 /// The cells of the keys in the help.
 const KEY_CELLS: usize = 15;
+/// The lines of the screen that a removal needs besides its entries.
+const REMOVAL_LINES: usize = 8;
 
 /// Draws the window that is open.
 pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
@@ -30,7 +32,7 @@ pub(super) fn render(state: &State, canvas: &mut Canvas<'_>, screen: Rect) {
                 RemovalKind::Delete => "delete",
                 RemovalKind::Trash => "move to the trash",
             };
-            window(title, &removal(state, run), None, canvas, screen);
+            window(title, &removal(state, run, screen.height), None, canvas, screen);
         }
         Some(Overlay::Quit) => {
             let lines =
@@ -121,6 +123,9 @@ fn info(state: &State, row: &Row) -> Vec<String> {
             [growth.allocated, growth.apparent].map(|bytes| text::growth(bytes, state.settings.units));
         lines.push(format!("growth    {disk} on disk, {apparent} apparent, {} entries", growth.entries));
     }
+    if let Some((space, _)) = state.disk() {
+        lines.extend(disk::lines(space, state.settings.units));
+    }
     lines
 }
 
@@ -140,14 +145,8 @@ fn marks(state: &State, cursor: Option<&Place>, canvas: &mut Canvas<'_>, screen:
     window(&title, &lines, Some(selected), canvas, screen);
 }
 
-fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
-    let charset = state.settings.context.charset;
-    let (first, count) = run.targets();
-    let name = |(place, row): &(Place, Row)| text::name(&state.shown_path(&place.child(&row.name)), charset);
-    let mut lines: Vec<String> = first.iter().map(name).collect();
-    if count > first.len() {
-        lines.push(format!("and {} more", count - first.len()));
-    }
+fn removal(state: &State, run: &RemovalRun, height: u16) -> Vec<String> {
+    let mut lines = targets(state, run, usize::from(height).saturating_sub(REMOVAL_LINES).max(1));
     match run.confirmation() {
         Confirmation::Planning => lines.push("counting... (Esc stops)".to_owned()),
         Confirmation::Key(plan) => {
@@ -167,18 +166,45 @@ fn removal(state: &State, run: &RemovalRun) -> Vec<String> {
     lines
 }
 
+/// Returns the largest entries that are to be removed with their sizes, and the number of the
+/// others, in at most `room` lines.
+fn targets(state: &State, run: &RemovalRun, room: usize) -> Vec<String> {
+    let all = run.targets();
+    let size = |row: &Row| state.arrangement.size(&row.amount);
+    let mut largest: Vec<_> = all.iter().collect();
+    largest.sort_by_key(|(_, row)| std::cmp::Reverse(size(row)));
+    largest.truncate(if all.len() > room { room - 1 } else { room });
+    let line = |(place, row): &&(Place, Row)| {
+        let path = state.shown_path(&place.child(&row.name));
+        let size = text::size(size(row), state.settings.units);
+        format!("{size:>7} {}", text::name(&path, state.settings.context.charset))
+    };
+    let mut lines: Vec<String> = largest.iter().map(line).collect();
+    if all.len() > lines.len() {
+        lines.push(format!("        and {} more", all.len() - lines.len()));
+    }
+    lines
+}
+
 /// Returns the numbers of a plan, and why something stays.
 fn extent(state: &State, plan: &RemovalPlan, kind: RemovalKind) -> Vec<String> {
     let charset = state.settings.context.charset;
     let freed = match plan.freed {
         _ if kind == RemovalKind::Trash => "frees nothing yet".to_owned(),
-        Some(bytes) => format!("frees {}", text::size(bytes, state.settings.units)),
+        Some(bytes) => {
+            let now = if plan.holder.is_some() { " now" } else { "" };
+            format!("frees {}{now}", text::size(bytes, state.settings.units))
+        }
         None => "frees an unknown part".to_owned(),
     };
     let numbers = [
         format!("files: {}, directories: {}", plan.possible.files, plan.possible.directories),
         format!("{} on disk, {freed}", text::size(plan.bytes, state.settings.units)),
     ];
+    let held = plan.holder.as_ref().filter(|_| kind == RemovalKind::Delete).map(|holder| {
+        let held = text::size(plan.held, state.settings.units);
+        format!("{} has {held} of it open", text::message(holder.as_bytes()))
+    });
     let kept = plan.kept.as_ref().map(|kept| format!("stays: {}", text::name(kept, charset)));
-    numbers.into_iter().chain(kept).collect()
+    numbers.into_iter().chain(held).chain(kept).collect()
 }

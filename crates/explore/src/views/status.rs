@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::canvas::{Canvas, Cut, REVERSED};
-use super::text;
+use super::{disk, text};
 use crate::arrange::SortKey;
 use crate::listing::Listing;
 use crate::source::Place;
@@ -93,6 +93,9 @@ fn facts(state: &State) -> String {
         if listing.hidden() > 0 {
             facts.push(format!("{} not shown", listing.hidden()));
         }
+    }
+    if let Some((space, total)) = state.disk() {
+        facts.extend(disk::facts(space, total, state.settings.units));
     }
     if !state.filter.is_empty() {
         facts.push(format!("filter: {}", text::message(state.filter.as_bytes())));

@@ -17,9 +17,7 @@ pub(super) fn message(text: &[u8]) -> String {
 }
 
 pub(super) fn size(bytes: u64, units: BlockSize) -> String {
-    let mut out = Vec::new();
-    units.write(bytes, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
+    units.text(bytes)
 }
 
 /// Returns a size with its sign.

@@ -8,7 +8,7 @@ use fathom_explore::input::{Answer, Effect, Event, Found, Key, Query, QueryKind}
 use fathom_explore::listing::Listing;
 use fathom_explore::memory::{MemorySource, directory, file};
 use fathom_explore::remover::{
-    Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, Remover,
+    Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, RemovedAmount, Remover,
 };
 use fathom_explore::source::{RowState, RowSums, Source};
 use fathom_explore::state::{Settings, State};
@@ -21,13 +21,15 @@ use ratatui::layout::Rect;
 pub(crate) struct FakeRemover {
     /// The removals, with their kind.
     pub(crate) removed: Vec<(RemovalKind, Vec<Removal>)>,
+    /// The process that has a file open.
+    pub(crate) holder: Option<String>,
 }
 
 impl FakeRemover {
     /// Returns the plan of a removal of so many.
     pub(crate) fn plan_of(files: u64, directories: u64) -> RemovalPlan {
         let possible = RemovalLimit { files, directories };
-        RemovalPlan { possible, bytes: 1 << 20, freed: Some(1 << 19), kept: None }
+        RemovalPlan { possible, bytes: 1 << 20, freed: Some(1 << 19), held: 0, holder: None, kept: None }
     }
 }
 
@@ -39,7 +41,9 @@ impl Remover for FakeRemover {
         // Directories and they alone have no change time.
         let directories = removals.iter().filter(|removal| removal.ctime.is_none()).count() as u64;
         let files = removals.len() as u64 - directories + 110 * directories;
-        Ok(Self::plan_of(files, directories))
+        let plan = Self::plan_of(files, directories);
+        let held = if self.holder.is_some() { 1 << 18 } else { 0 };
+        Ok(RemovalPlan { held, holder: self.holder.clone(), ..plan })
     }
 
     fn remove(
@@ -64,7 +68,10 @@ impl Remover for FakeRemover {
             RemovalKind::Delete => Vec::new(),
             RemovalKind::Trash => vec![(b"/data".to_vec(), b".Trash-0".to_vec())],
         };
-        RemovalOutcome { removed, trashes, progress, first_failure }
+        let is_file = |(removal, removed): &(&Removal, &bool)| **removed && removal.ctime.is_some();
+        let files = removals.iter().zip(&removed).filter(is_file).count() as u64;
+        let amount = RemovedAmount { files, directories: entries - files, bytes: entries << 12 };
+        RemovalOutcome { removed, trashes, amount, free_bytes: Some(5 << 30), progress, first_failure }
     }
 }
 
@@ -73,6 +80,8 @@ pub(crate) struct Driver {
     pub(crate) state: State,
     pub(crate) source: MemorySource,
     pub(crate) remover: FakeRemover,
+    /// How often the space of the filesystems was asked for.
+    pub(crate) space_reads: usize,
     /// The effects for the terminal and the program.
     pub(crate) outside: Vec<Effect>,
 }
@@ -110,6 +119,7 @@ impl Driver {
             state: State::new(settings),
             source,
             remover: FakeRemover::default(),
+            space_reads: 0,
             outside: Vec::new(),
         };
         let effects = driver.state.start();
@@ -147,6 +157,10 @@ impl Driver {
                     let mut tell = |_| {};
                     let outcome = self.remover.remove(kind, limit, &removals, &mut tell, &never);
                     Answer::RemovalEnded { sequence, outcome }
+                }
+                Effect::ReadSpace(_) => {
+                    self.space_reads += 1;
+                    continue;
                 }
                 other => {
                     self.outside.push(other);

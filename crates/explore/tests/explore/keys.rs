@@ -480,7 +480,7 @@ fn a_root_that_cannot_be_read_is_shown_with_the_reason() {
     let effects = state.start();
     let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
     let effects = state.handle(Event::Answer(find(&mut it.source, query)));
-    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::ReadSpace(_), Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
     let result = Err(SourceError::Other("it is a file".to_owned()));
     let effects = state.handle(Event::Answer(Answer::Found { sequence: query.sequence, result }));
     assert!(effects.is_empty() && !state.is_waiting());
@@ -490,7 +490,7 @@ fn a_root_that_cannot_be_read_is_shown_with_the_reason() {
     assert!(matches!(&state.handle(Event::Key(Key::Char('r')))[..], [Effect::Rescan(_)]));
     let progress = SourceProgress { version: 99, ..it.source.progress() };
     let effects = state.handle(Event::Answer(Answer::Progress(progress)));
-    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::ReadSpace(_), Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
     assert!(state.handle(Event::Answer(find(&mut it.source, query))).is_empty());
     let effects = state.handle(Event::Key(Key::Enter));
     let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };

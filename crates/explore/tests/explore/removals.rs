@@ -1,9 +1,12 @@
 //! Deleting and moving to the trash: what is asked, and what is removed.
 
+use fathom_explore::disk::DiskSpace;
 use fathom_explore::input::{Answer, Effect, Event, Key};
 use fathom_explore::memory::file;
 use fathom_explore::remover::{RemovalKind, RemovalPlan};
 use fathom_explore::state::{Confirmation, Overlay, Settings};
+use fathom_io::filesystem::Space;
+use fathom_remove::{DeletedFile, FileHolder};
 
 use crate::driver::{Driver, FakeRemover, explorer, sample};
 
@@ -33,7 +36,7 @@ fn a_file_is_deleted_after_one_key() {
         (&b"/data"[..], &b"notes.txt"[..], shown.identity)
     );
     assert!(removal.ctime.is_some() && removal.ctime == shown.ctime);
-    assert_eq!(it.message(), "entries removed: 1");
+    assert_eq!(it.message(), "removed 1 file, 4.0K; 5.0G free now");
     assert!(!it.names().contains(&"notes.txt".to_owned()));
 }
 
@@ -66,7 +69,7 @@ fn the_marked_entries_are_removed_whatever_is_under_the_cursor() {
     assert_eq!(below, [&b"log/x.log"[..], b"log/y.log", b"projects/old/keep.log"]);
     // The entry that could not be removed stays marked.
     assert_eq!(it.marked(), ["/data/projects/old/keep.log"]);
-    assert_eq!(it.message(), "entries removed: 2, failures: 1: 'keep': Permission denied");
+    assert_eq!(it.message(), "removed 2 files, 8.0K; 5.0G free now; failures: 1: 'keep': Permission denied");
 }
 
 #[test]
@@ -116,7 +119,7 @@ fn what_is_left_after_a_failure_is_walked_again() {
     it.source.rescans = true;
     assert_eq!(it.current(), "keep dir");
     it.keys("  d111\n");
-    assert_eq!(it.message(), "entries removed: 1, failures: 1: 'keep': Permission denied");
+    assert_eq!(it.message(), "removed 1 file, 4.0K; 5.0G free now; failures: 1: 'keep': Permission denied");
     assert_eq!(it.source.calls, ["rescan keep dir"]);
     // Nothing is walked if nothing was removed.
     it.keys("d110\n");
@@ -131,4 +134,50 @@ fn the_trash_is_walked_again() {
     assert_eq!(it.source.calls, ["rescan .Trash-0"]);
     it.keys("d110\n");
     assert_eq!(it.source.calls.len(), 1);
+}
+
+#[test]
+fn the_window_lists_the_entries_with_their_sizes_and_who_has_them_open() {
+    let mut it = explorer();
+    it.remover.holder = Some("tail (pid 4711)".to_owned());
+    it.keys("2/*.log\n+d");
+    let screen = it.screen(80, 24);
+    let window: Vec<_> =
+        screen.lines().filter_map(|line| line.split('│').nth(1)).map(str::trim_end).collect();
+    let sizes: Vec<_> =
+        window.iter().filter(|line| line.contains(".log")).map(|line| line.trim_start()).collect();
+    assert_eq!(sizes.len(), 3, "{screen}");
+    assert!(sizes.iter().all(|line| line.starts_with(|letter: char| letter.is_ascii_digit())), "{screen}");
+    assert!(screen.contains("1.0M on disk, frees 512K now"), "{screen}");
+    assert!(screen.contains("tail (pid 4711) has 256K of it open"), "{screen}");
+    // On a small screen, the question is there, and the others are counted.
+    let small = it.screen(40, 10);
+    assert!(small.contains("and 2 more") && small.contains("Remove? (y, n)"), "{small}");
+    it.keys("y");
+    let removed = it.state.removed().deleted;
+    assert_eq!((removed.files, removed.directories, removed.bytes), (2, 0, 2 << 12));
+}
+
+#[test]
+fn the_space_of_the_filesystem_is_shown_and_read_again_after_a_removal() {
+    let mut it = explorer();
+    assert_eq!(it.space_reads, 2, "at the start, and when the walk has ended");
+    let bytes = Space { size: 3 << 30, used: 3 << 30, free: 0 };
+    let file = DeletedFile {
+        identity: fathom_remove::Identity { dev: 1, ino: 2 },
+        allocated: 350 << 20,
+        holder: FileHolder { pid: 4711 },
+        path: b"/var/log/big.log".to_vec(),
+    };
+    let largest_deleted = vec![(file, b"tail".to_vec())];
+    let space = DiskSpace { bytes, deleted: 350 << 20, largest_deleted, is_whole: false };
+    it.send(Event::Answer(Answer::Space(vec![Some(space)])));
+    let screen = it.screen(160, 24);
+    assert!(screen.contains("filesystem 3.0G, 0 free, 350M deleted but open: tail (pid 4711), "), "{screen}");
+    it.keys("i");
+    let screen = it.screen(80, 24);
+    assert!(screen.contains("disk      3.0G, 3.0G used, 0 free"), "{screen}");
+    assert!(screen.contains("350M tail (pid 4711): /var/log/big.log"), "{screen}");
+    it.keys("\x1bfnotes\ndy");
+    assert_eq!(it.space_reads, 3);
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use fathom_io::Random;
 
 use super::*;
+use crate::OpenFiles;
 
 /// Creates directories `0` to `7`, some in others, with files that have links anywhere.
 fn random_tree(base: &Path, random: &mut Random) -> Vec<PathBuf> {
@@ -69,4 +70,48 @@ fn bytes_are_freed_by_the_last_link_only() {
         }
         assert!(tops.iter().all(|top| !top.exists()));
     }
+}
+
+/// A process that is killed at the end of the test.
+struct Sleep(std::process::Child);
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).unwrap();
+    }
+}
+
+#[test]
+fn blocks_of_open_files_are_not_freed_at_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let tree = temp.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    for (name, bytes) in [("open", 40_000), ("linked", 80_000), ("closed", 160_000)] {
+        fs::write(tree.join(name), vec![1; bytes]).unwrap();
+    }
+    fs::hard_link(tree.join("linked"), tree.join("link")).unwrap();
+    let sleep = |name: &str| {
+        let stdin = fs::File::open(tree.join(name)).unwrap();
+        let sleep = std::process::Command::new("sleep").arg("1000").stdin(stdin).spawn().unwrap();
+        Sleep(sleep)
+    };
+    let held = [sleep("open"), sleep("linked")];
+    let options = RemovalOptions { open_files: Some(Arc::new(OpenFiles::read())), ..dry_run() };
+    let (plan, _) = run([Target::path(&tree)], &options);
+    let size = |name: &str| tree.join(name).metadata().unwrap().blocks() * 512;
+    assert_eq!(plan.held, size("open") + size("linked"));
+    assert_eq!(plan.freed, plan.allocated - plan.held);
+    assert_eq!(plan.holder.map(|holder| holder.pid), held.iter().map(|sleep| sleep.0.id()).min());
+    // The blocks of a file with a name elsewhere stay anyway.
+    fs::hard_link(tree.join("linked"), temp.path().join("elsewhere")).unwrap();
+    let (plan, _) = run([Target::path(&tree)], &options);
+    assert_eq!(plan.held, size("open"));
+    // A deleted file is known by its former path.
+    fs::remove_file(tree.join("open")).unwrap();
+    let dev = tree.metadata().unwrap().dev();
+    let open = OpenFiles::read();
+    let former = tree.join("open").into_os_string().into_encoded_bytes();
+    let found: Vec<_> = open.deleted(dev).into_iter().filter(|file| file.path == former).collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].holder.program(), Some(b"sleep".to_vec()));
 }

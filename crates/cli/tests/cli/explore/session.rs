@@ -137,7 +137,7 @@ fn marked_entries_are_deleted_and_moved_to_the_trash() {
     let screen = tmux.wait_for("Remove? (y, n)");
     assert!(screen.contains("files: 1, directories: 0") && screen.contains(" on disk, frees 0 "), "{screen}");
     tmux.text("y");
-    tmux.wait_for("entries removed: 1");
+    tmux.wait_for("removed 1 file, ");
     assert!(!tmux.tree.at("d/middle.log").exists() && tmux.tree.at("second").exists());
     tmux.wait("the row to go", |screen| !screen.contains("middle.log"));
     tmux.text("flarge");
@@ -146,7 +146,7 @@ fn marked_entries_are_deleted_and_moved_to_the_trash() {
     let screen = tmux.wait_for("Remove? (y, n)");
     assert!(screen.contains("files: 2, directories: 2"), "{screen}");
     tmux.text("y");
-    tmux.wait_for("entries removed:");
+    tmux.wait_for("entries moved to the trash: 1");
     assert!(!tmux.tree.at("d/large").exists());
     let trashed = home.join(".local/share/Trash/files/large/deep/file");
     assert!(trashed.exists(), "{}", tmux.screen());
@@ -154,6 +154,35 @@ fn marked_entries_are_deleted_and_moved_to_the_trash() {
     assert!(log.contains("d/middle.log"), "{log}");
     tmux.text("q");
     tmux.ended(0);
+}
+
+#[test]
+fn an_open_file_frees_nothing_until_it_is_closed() {
+    let Some(tmux) = Tmux::start(Tree::parse("d/app.log 500000, d/other.log 100000")) else { return };
+    let open = std::fs::File::open(tmux.tree.at("d/app.log")).unwrap();
+    let child = std::process::Command::new("sleep").arg("1000").stdin(open).spawn().unwrap();
+    let holder = format!("sleep (pid {})", child.id());
+    let _sleep = Ended(child);
+    tmux.explore("fathom explore d", 2);
+    tmux.text("d");
+    let screen = tmux.wait_for("Remove? (y, n)");
+    assert!(screen.contains("on disk, frees 0 now") && screen.contains("492K d/app.log"), "{screen}");
+    assert!(screen.contains(&format!("{holder} has 492K of it open")), "{screen}");
+    tmux.text("y");
+    // The window, and later the last line, show what is free.
+    tmux.wait("the outcome", |screen| {
+        screen.contains("removed 1 file, 492K; ") && screen.contains(" free now")
+    });
+    tmux.wait("the row to go", |screen| !screen.contains("app.log"));
+    // The file has no name any more, and still takes space.
+    tmux.text("i");
+    let screen = tmux.wait_for("in deleted files that are still open:");
+    assert!(screen.contains("disk  ") && screen.contains(" free"), "{screen}");
+    tmux.keys(&["Escape"]);
+    tmux.text("q");
+    tmux.ended(0);
+    let screen = tmux.screen();
+    assert!(screen.contains("fathom explore: removed 1 file, 492K; log: "), "{screen}");
 }
 
 /// With an age that was refused, these keys once deleted every file.
@@ -186,7 +215,7 @@ fn the_manuals_way_to_delete_by_a_rule_deletes_what_it_says() {
     let screen = tmux.wait_for("Remove? (y, n)");
     assert!(screen.contains("files: 2, directories: 0"), "{screen}");
     tmux.text("y");
-    tmux.wait_for("entries removed: 2");
+    tmux.wait_for("removed 2 files, ");
     let left =
         ["d/new.txt", "d/young.log", "d/old.log", "d/e/old.log"].map(|name| tmux.tree.at(name).exists());
     assert_eq!(left, [true, true, false, false]);
@@ -252,4 +281,13 @@ fn names_do_not_control_the_terminal() {
     assert!(!tmux.title().contains("HOSTILE"), "{}", tmux.title());
     tmux.text("qqy");
     tmux.ended(0);
+}
+
+/// A process that is killed at the end of the test.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).unwrap();
+    }
 }

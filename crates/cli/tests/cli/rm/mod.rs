@@ -186,6 +186,19 @@ fn a_dry_run_says_how_much_and_changes_nothing() {
     assert_eq!(fs::metadata(tree.at("log")).unwrap().len(), 7);
 }
 
+#[test]
+fn an_open_file_would_not_be_free_until_it_is_closed() {
+    let tree = Tree::parse("d/log 500000, d/other 100000");
+    let open = std::fs::File::open(tree.at("d/log")).unwrap();
+    let mut sleep = Command::new("sleep").arg("1000").stdin(open).spawn().unwrap();
+    let (status, stdout, _) = run(&tree, &["-r", "--dry-run", "d"]);
+    let pid = sleep.id();
+    sleep.kill().and_then(|()| sleep.wait()).unwrap();
+    assert_eq!(status, 0);
+    assert!(stdout.contains(&format!("; 492K more when sleep (pid {pid}) closes its files)\n")), "{stdout}");
+    assert!(!run(&tree, &["-r", "--dry-run", "d"]).1.contains("more when"));
+}
+
 /// Runs with `list` as standard input.
 fn run_with_input(tree: &Tree, words: &[&str], list: &[u8]) -> (i32, String, String) {
     let mut command = Command::new(program());

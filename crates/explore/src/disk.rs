@@ -1,0 +1,102 @@
+//! The space of the filesystem that a tree is on, and what takes it without a name.
+//!
+//! Owns: the numbers. Does not own: when they are read, and their words.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use fathom_io::filesystem::Space;
+use fathom_io::{filesystem, mounts};
+use fathom_remove::{DeletedFile, OpenFiles};
+
+/// The number of deleted files that are named.
+const DELETED_MAX: usize = 5;
+/// The share of the used bytes, as a divisor, below which bytes in no file are metadata.
+const METADATA_SHARE: u64 = 50;
+/// Used bytes in no file that are metadata at any size.
+const METADATA_BYTES: u64 = 8 << 20;
+
+/// The space of a filesystem.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// The bytes of the filesystem.
+    pub bytes: Space,
+    /// The allocated bytes of files that have no name and that processes have open.
+    pub deleted: u64,
+    /// The largest of these files, each with the name of its process.
+    pub largest_deleted: Vec<(DeletedFile, Vec<u8>)>,
+    /// Whether all files of the filesystem, and no others, are in the tree.
+    pub is_whole: bool,
+}
+
+impl DiskSpace {
+    /// Reads the space of the filesystem of each root on this machine. `is_tree` tells whether the
+    /// trees have all files below their roots, but for other filesystems if `is_single`.
+    #[must_use]
+    pub fn read(roots: &[Option<Vec<u8>>], is_tree: bool, is_single: bool) -> Vec<Option<Self>> {
+        let open = OpenFiles::read();
+        let of_root = |root: &Option<Vec<u8>>| {
+            let root = Path::new(OsStr::from_bytes(root.as_deref()?));
+            Self::of(root, &open, is_tree && (is_single || !has_mounts_below(root)))
+        };
+        roots.iter().map(of_root).collect()
+    }
+
+    fn of(root: &Path, open: &OpenFiles, is_tree: bool) -> Option<Self> {
+        let bytes = Space::of(root)?;
+        let dev = root.metadata().ok()?.dev();
+        let deleted = open.deleted(dev);
+        let named = |file: &&DeletedFile| {
+            ((*file).clone(), file.holder.program().unwrap_or_else(|| b"(ended)".to_vec()))
+        };
+        Some(Self {
+            bytes,
+            deleted: deleted.iter().fold(0, |sum, file| sum.saturating_add(file.allocated)),
+            largest_deleted: deleted.iter().take(DELETED_MAX).map(named).collect(),
+            is_whole: is_tree && is_top(root, dev) && filesystem::counts_only_files(root),
+        })
+    }
+
+    /// Returns the used bytes that are in no file of the tree, whose files have `allocated` bytes,
+    /// and in no deleted one; `None` if metadata of the filesystem may take them.
+    pub(crate) fn unexplained(&self, allocated: u64) -> Option<u64> {
+        let bytes = self.bytes.used.saturating_sub(allocated).saturating_sub(self.deleted);
+        (self.is_whole && bytes > METADATA_BYTES.max(self.bytes.used / METADATA_SHARE)).then_some(bytes)
+    }
+}
+
+/// Returns whether `root` is the top of the filesystem `dev`.
+fn is_top(root: &Path, dev: u64) -> bool {
+    let Ok(root) = root.canonicalize() else { return false };
+    let Some(above) = root.parent() else { return true };
+    above.metadata().is_ok_and(|above| above.dev() != dev)
+}
+
+/// Returns whether anything is mounted below `root`, as far as the mount table tells.
+fn has_mounts_below(root: &Path) -> bool {
+    let Ok(root) = root.canonicalize() else { return true };
+    let is_below = |point: &Path| point != root && point.starts_with(&root);
+    let mounts = mounts::read();
+    mounts.map_or(true, |mounts| {
+        mounts.iter().any(|mount| is_below(Path::new(OsStr::from_bytes(mount.point.as_bytes()))))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_no_file_are_told_when_they_are_more_than_metadata() {
+        let mib = |count: u64| count << 20;
+        let bytes = Space { used: mib(2000), ..Space::default() };
+        let space = DiskSpace { bytes, deleted: mib(300), is_whole: true, ..DiskSpace::default() };
+        assert_eq!(space.unexplained(mib(1000)), Some(mib(700)));
+        assert_eq!(space.unexplained(mib(1665)), None, "35 MiB of 2000 may be metadata");
+        assert_eq!(space.unexplained(mib(3000)), None);
+        let part = DiskSpace { is_whole: false, ..space };
+        assert_eq!(part.unexplained(mib(1000)), None, "other trees may have them");
+    }
+}
