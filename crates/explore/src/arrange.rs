@@ -85,6 +85,21 @@ impl Arrangement {
         filters && facts(self) == facts(other)
     }
 
+    /// Returns whether some rows may not be shown.
+    #[must_use]
+    pub fn is_selective(&self) -> bool {
+        self.filter.is_some() || !self.shows_hidden
+    }
+
+    /// Returns whether both show the same rows, in whatever order.
+    #[must_use]
+    pub fn selects_same(&self, other: &Self) -> bool {
+        let Self { sort, reverse, directories_first, .. } = *self;
+        // The size that a filter compares depends on `apparent`.
+        let apparent = if self.filter.is_some() { self.apparent } else { other.apparent };
+        Self { sort, reverse, directories_first, apparent, ..other.clone() }.is_same(self)
+    }
+
     /// Returns the size of a row that is shown.
     #[must_use]
     pub fn size<T: Copy>(&self, amount: &Amount<T>) -> T {

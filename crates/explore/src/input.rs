@@ -6,7 +6,7 @@ use crate::arrange::Arrangement;
 use crate::disk::DiskSpace;
 use crate::listing::{ListedRows, Listing};
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress};
-use crate::source::{Place, Row, RowSums, SourceError, SourceProgress, SumKey, SumRow};
+use crate::source::{FoundFiles, Place, Row, RowSums, SourceError, SourceProgress, SumKey, SumRow};
 
 /// A key of the keyboard, or an action of the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +70,12 @@ pub enum QueryKind {
     Roots,
     /// The entries of a directory.
     Directory(Place),
-    /// The largest files below a directory, or of all roots.
+    /// The largest files below a directory, or of all roots, that the arrangement shows.
     Largest(Option<Place>),
     /// The sums of all files.
     Sums(SumKey),
+    /// All files below a directory, or of all roots, that the arrangement shows, to be marked.
+    Matching(Option<Place>),
     /// Rows that are known, in another order.
     Known(Arc<ListedRows>),
 }
@@ -95,6 +97,8 @@ pub struct Query {
 pub enum Effect {
     /// Asks the source for rows.
     Query(Query),
+    /// Gives the query up that is being answered.
+    CancelQuery,
     /// Pauses the walk, or continues it.
     Pause(bool),
     /// Walks a directory again.
@@ -167,6 +171,8 @@ pub enum Found {
     },
     /// The rows of a directory, or the largest files.
     Listing(Listing),
+    /// The files of a search.
+    Files(FoundFiles),
     /// The sums of all files.
     Sums(Vec<SumRow>),
 }
@@ -180,6 +186,13 @@ pub enum Answer {
         sequence: u64,
         /// The rows.
         result: Result<Found, SourceError>,
+    },
+    /// The search of a query goes on.
+    Searching {
+        /// The number of the query.
+        sequence: u64,
+        /// The number of entries that have been looked at.
+        entries: u64,
     },
     /// The progress of the source has changed.
     Progress(SourceProgress),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fathom_io::FileType;
 
 use crate::arrange::Arrangement;
-use crate::source::{Amount, Place, PlacedRow, Row, RowState, RowSums};
+use crate::source::{Amount, FoundFiles, Place, PlacedRow, Row, RowState, RowSums};
 
 /// The number of rows of which a treemap shows the areas.
 pub const TILES_MAX: usize = 256;
@@ -77,6 +77,14 @@ impl Listing {
         Self::new(rows, Places::Each(places), sums, arrangement)
     }
 
+    /// Creates a list of the largest files that a search has found.
+    #[must_use]
+    pub fn of_found(found: FoundFiles, arrangement: &Arrangement) -> Self {
+        let (places, rows) = found.files.into_iter().map(|file| (file.place, file.row)).unzip();
+        let sums = RowSums { counts_names: true, found: Some(found.total), ..RowSums::default() };
+        Self::new(rows, Places::Each(places), sums, arrangement)
+    }
+
     fn new(rows: Vec<Row>, places: Places, sums: RowSums, arrangement: &Arrangement) -> Self {
         let has_growth = sums.growth.is_some() || rows.iter().any(|row| row.growth.is_some());
         Self::of_rows(Arc::new(ListedRows { rows, places, has_growth, sums }), arrangement)
@@ -101,6 +109,11 @@ impl Listing {
     #[must_use]
     pub fn all(&self) -> &Arc<ListedRows> {
         &self.all
+    }
+
+    /// Returns the sums of all files that a search has found, of which the rows are the largest.
+    pub(crate) fn found(&self) -> Option<Amount<u64>> {
+        self.all.sums.found
     }
 
     /// Returns the sums of the directory with everything below it, if they are known.
@@ -325,7 +338,7 @@ mod tests {
         let place = Place { root: 0, below: Vec::new() };
         let sum = |total, counts_names, shows_hidden| {
             let arrangement = Arrangement { shows_hidden, ..Arrangement::default() };
-            let sums = RowSums { total, counts_names, growth: None };
+            let sums = RowSums { total, counts_names, ..RowSums::default() };
             Listing::of_directory(place.clone(), rows.to_vec(), sums, &arrangement).size()
         };
         assert_eq!([sum(None, false, true), sum(None, true, true)], [25, 35]);

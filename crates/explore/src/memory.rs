@@ -7,7 +7,8 @@ use fathom_io::{Errno, FileTime, FileType};
 use fathom_remove::Identity;
 
 use crate::source::{
-    Amount, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress, SumKey, SumRow,
+    Amount, FileSearch, FoundFiles, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError,
+    SourceProgress, SumKey, SumRow,
 };
 
 /// Returns a row of a regular file whose sizes are `bytes`.
@@ -172,7 +173,7 @@ impl Source for MemorySource {
         };
         let row = place.and_then(row);
         let (total, growth) = (row.map(|row| row.amount), row.and_then(|row| row.growth));
-        RowSums { total, growth, counts_names: false }
+        RowSums { total, growth, ..RowSums::default() }
     }
 
     fn progress(&self) -> SourceProgress {
@@ -220,6 +221,23 @@ impl Source for MemorySource {
         found.sort_by_key(|found| (u64::MAX - found.row.amount.allocated, found.row.name.clone()));
         found.truncate(count);
         Ok(found)
+    }
+
+    fn search(
+        &mut self,
+        place: &Place,
+        search: &FileSearch,
+        cancelled: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FoundFiles, SourceError> {
+        self.calls.push(format!("search {}", search.count_max));
+        let mut files = self.largest(place, usize::MAX, cancelled)?;
+        progress(files.len() as u64);
+        files.retain(|file| (search.admits)(&file.row));
+        let mut total = Amount::default();
+        files.iter().for_each(|file| total.add(&file.row.amount.with_itself()));
+        files.truncate(search.count_max);
+        Ok(FoundFiles { files, total })
     }
 
     fn sums(&mut self, key: SumKey, _cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {

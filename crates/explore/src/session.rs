@@ -15,7 +15,7 @@ use crate::disk::DiskSpace;
 use crate::input::{Answer, Effect, Found, Query, QueryKind};
 use crate::listing::Listing;
 use crate::remover::{Removal, RemovalKind, RemovalLimit, RemovalProgress, Remover};
-use crate::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress};
+use crate::source::{FileSearch, FoundFiles, Place, PlacedRow, Row, Source, SourceError, SourceProgress};
 
 /// The stacks of the threads.
 const STACK_BYTES: usize = 1 << 20;
@@ -25,6 +25,8 @@ const TICK: Duration = Duration::from_millis(100);
 const REFRESH_SHARE: u32 = 10;
 /// The number of files in the view of the largest.
 const LARGEST: usize = 1000;
+/// The most files that a search returns to be marked, which take some 100 MB.
+const MATCHING_MAX: usize = 250_000;
 /// The number of directories that can wait to be walked again.
 const RESCANS_MAX: usize = 16;
 
@@ -204,6 +206,10 @@ impl Session {
                 requests.cancelled.store(true, Ordering::Relaxed);
                 requests.query = Some(query);
             }),
+            Effect::CancelQuery => self.source.change(|requests| {
+                requests.cancelled.store(true, Ordering::Relaxed);
+                requests.query = None;
+            }),
             Effect::Pause(paused) => self.source.change(|requests| requests.pause = Some(paused)),
             Effect::Rescan(place) => self.source.change(|requests| {
                 if requests.rescans.len() < RESCANS_MAX && !requests.rescans.contains(&place) {
@@ -373,12 +379,55 @@ impl SourceThread {
                 let sums = self.source.row_sums(Some(place));
                 Found::Listing(Listing::of_directory(place.clone(), rows, sums, arrangement))
             }
+            QueryKind::Largest(place) if arrangement.is_selective() => {
+                Found::Listing(Listing::of_found(self.search(query, place, LARGEST, cancelled)?, arrangement))
+            }
+            QueryKind::Matching(place) => Found::Files(self.search(query, place, MATCHING_MAX, cancelled)?),
             QueryKind::Largest(place) => {
                 Found::Listing(Listing::of_files(self.largest(place.as_ref(), cancelled)?, arrangement))
             }
             QueryKind::Known(rows) => Found::Listing(Listing::of_rows(rows.clone(), arrangement)),
             QueryKind::Sums(key) => Found::Sums(self.source.sums(*key, cancelled)?),
         })
+    }
+
+    /// Searches the files below a directory, or of all roots, that the query's arrangement shows.
+    fn search(
+        &mut self,
+        query: &Query,
+        place: &Option<Place>,
+        count_max: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<FoundFiles, SourceError> {
+        let places = match place {
+            Some(place) => vec![place.clone()],
+            None => (0..self.source.roots().len()).map(|root| Place { root, below: Vec::new() }).collect(),
+        };
+        let arrangement = query.arrangement.clone();
+        let search = FileSearch { admits: Arc::new(move |row| arrangement.admits(row)), count_max };
+        let mut report = searching(self.deliver.clone(), self.clock.clone(), query.sequence);
+        let (mut all, mut before) = (FoundFiles::default(), 0);
+        for place in places {
+            let mut seen = 0;
+            let found = self.source.search(&place, &search, cancelled, &mut |entries| {
+                seen = entries;
+                report(before + entries);
+            });
+            before += seen;
+            match found {
+                Err(SourceError::Cancelled) => return Err(SourceError::Cancelled),
+                // A root that is missing or no directory is left out of the list.
+                Err(_) if place.below.is_empty() => continue,
+                Err(error) => return Err(error),
+                Ok(found) => {
+                    all.total.add(&found.total);
+                    all.files.extend(found.files);
+                }
+            }
+            all.files.sort_by_key(|file| u64::MAX - file.row.amount.allocated);
+            all.files.truncate(count_max);
+        }
+        Ok(all)
     }
 
     /// Returns the largest files below a directory, or of all roots.
@@ -431,6 +480,18 @@ fn run_remover(
         };
         mailbox.change(|requests| requests.is_removing = false);
         deliver(answer);
+    }
+}
+
+/// Returns a function that delivers the progress of a search, and drops one that follows another
+/// too soon.
+fn searching(deliver: Deliver, clock: Clock, sequence: u64) -> impl FnMut(u64) {
+    let mut last = clock.now();
+    move |entries| {
+        if clock.now() - last >= TICK {
+            last = clock.now();
+            deliver(Answer::Searching { sequence, entries });
+        }
     }
 }
 

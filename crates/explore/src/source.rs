@@ -1,6 +1,7 @@
 //! The interface of the trees that are explored. A source runs on a thread of its own, so its calls
 //! may wait; the state and the views never call it directly.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_io::{Errno, FileTime, FileType};
@@ -96,6 +97,8 @@ pub struct RowSums {
     pub growth: Option<Amount<i64>>,
     /// Whether each name of an inode counts.
     pub counts_names: bool,
+    /// The sums of all files that a search has found, of which the rows are the largest.
+    pub found: Option<Amount<u64>>,
 }
 
 /// The progress of a source.
@@ -120,6 +123,30 @@ pub struct PlacedRow {
     pub place: Place,
     /// The entry.
     pub row: Row,
+}
+
+/// A search for files.
+#[derive(Clone)]
+pub struct FileSearch {
+    /// Whether a file is one of those that are searched for.
+    pub admits: Arc<dyn Fn(&Row) -> bool + Send + Sync>,
+    /// The most files that are returned.
+    pub count_max: usize,
+}
+
+impl std::fmt::Debug for FileSearch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileSearch").field("count_max", &self.count_max).finish_non_exhaustive()
+    }
+}
+
+/// The files that a search has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// The largest of them, the largest first.
+    pub files: Vec<PlacedRow>,
+    /// The sums of all of them; `entries` is their number. Each name of an inode counts.
+    pub total: Amount<u64>,
 }
 
 /// The key by which a source sums up all files.
@@ -198,6 +225,19 @@ pub trait Source: Send {
         count: usize,
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError>;
+
+    /// Searches all files below `place`, under each of their names. `progress` is called now and
+    /// then with the number of entries that have been looked at.
+    ///
+    /// # Errors
+    /// As for [`list`](Source::list).
+    fn search(
+        &mut self,
+        place: &Place,
+        search: &FileSearch,
+        cancelled: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FoundFiles, SourceError>;
 
     /// Returns the sums of all files of the source by a key: the largest first, or by age the
     /// youngest first.

@@ -189,9 +189,11 @@ const FILTERS: Note = Note {
         "A filter is a list of words, separated by spaces, which must all match: `size>10M`, `size<=4K`, \
          `age>30d`, `age<12h`, `type:f,l`, `owner:NAME`, a part of a name, or a pattern for a whole name \
          (`*.log`). `!` before a word negates it; a word with spaces is quoted. An age is like `90s`, \
-         `12h`, `30d`, `2w` or `1y` (365 days). If a word is not understood, the prompt stays open. A \
-         filter applies to the rows of the view; in the list of the largest files, to the files of all \
-         directories.",
+         `12h`, `30d`, `2w` or `1y` (365 days), and a size like `10M`, both as in `fathom list`. If a \
+         word is not understood, the prompt stays open. A filter applies to the rows of the view.",
+        "In the list of the largest files (`2`), a filter searches all files below the directory: the \
+         largest 1,000 that match are shown, and all of them are counted. Esc stops a search. `+` and `*` \
+         change the marks of all files that match, up to 250,000.",
         "To delete by a rule: `2`, then `/` with `*.log age>1y`, `+` to mark everything shown, and `d`.",
     ],
     man_only: true,

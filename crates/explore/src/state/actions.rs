@@ -3,13 +3,12 @@
 use fathom_io::FileType;
 
 use super::overlay::{RemovalRun, RunStep};
-use super::{Overlay, Prompt, PromptKind, State};
+use super::{MarkChange, Overlay, Prompt, PromptKind, State, View};
 use crate::export;
-use crate::input::{Effect, Key};
+use crate::input::{Effect, Key, QueryKind};
 use crate::listing::is_gone;
-use crate::marks::Marks;
 use crate::remover::{Removal, RemovalKind};
-use crate::source::{Place, Row};
+use crate::source::{FoundFiles, Place, Row};
 
 const REMOTE: &[u8] = b"this tree is not on this machine";
 const READ_ONLY: &[u8] = b"disabled by --read-only";
@@ -47,17 +46,39 @@ impl State {
         }
     }
 
-    /// Applies a change to the mark of each row that is shown.
-    pub(super) fn mark_all(&mut self, change: fn(&mut Marks, &Place, &Row)) {
+    /// Applies a change to the mark of each row that is shown, or of all files that a search has
+    /// found, if only the largest of them are shown.
+    pub(super) fn mark_all(&mut self, change: MarkChange) {
         if self.is_behind() {
             return;
         }
         let Some(listing) = self.listing.as_ref().filter(|_| self.view.sums().is_none()) else { return };
+        if listing.found().is_some_and(|found| found.entries > listing.len() as u64) {
+            return self.mark_found(change);
+        }
         for position in 0..listing.len() {
             let row = listing.row(position).filter(|row| !is_gone(row));
             if let (Some(place), Some(row)) = (listing.place(position), row) {
                 change(&mut self.marks, place, row);
             }
+        }
+    }
+
+    /// Searches the files that are shown again, all of them, to change their marks.
+    fn mark_found(&mut self, change: MarkChange) {
+        let (view, place) = (View::Largest, self.place.clone());
+        let kind = QueryKind::Matching(place.clone());
+        self.ask(kind, super::PendingQuery { view, place, marks: Some(change), ..Default::default() });
+    }
+
+    /// Changes the marks of all files that a search has found. If there are too many, none.
+    pub(super) fn take_matching(&mut self, found: &FoundFiles, change: MarkChange) {
+        if found.total.entries > found.files.len() as u64 {
+            let most = found.files.len();
+            return self.say(format!("nothing marked: more than {most} files match").as_bytes());
+        }
+        for file in &found.files {
+            change(&mut self.marks, &file.place, &file.row);
         }
     }
 

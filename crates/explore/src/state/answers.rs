@@ -31,6 +31,11 @@ impl State {
                     self.refresh();
                 }
             }
+            Answer::Searching { sequence, entries } => {
+                if let Some(pending) = self.pending.as_mut().filter(|pending| pending.sequence == sequence) {
+                    pending.searched = entries;
+                }
+            }
             Answer::Space(disks) => self.disks = disks,
             Answer::Rescanned { result: Ok(()), .. } => self.refresh(),
             // The message about a removal, which asks for walks as well, stays.
@@ -76,6 +81,12 @@ impl State {
             Found::Listing(listing) => {
                 self.install(listing, &pending);
                 pending.place
+            }
+            Found::Files(found) => {
+                if let Some(change) = pending.marks {
+                    self.take_matching(&found, change);
+                }
+                return;
             }
             Found::Sums(sums) => {
                 self.sums = sums;
@@ -204,6 +215,11 @@ impl State {
             self.read_space();
         }
         self.pending = None;
+        if self.listing.as_ref().is_some_and(|listing| listing.found().is_some())
+            && self.view == View::Largest
+        {
+            return self.request(View::Largest, self.place.clone(), None, false);
+        }
         self.refresh();
     }
 }

@@ -59,7 +59,7 @@ impl State {
                 self.overlay = Some(Overlay::Marks { cursor });
             }
             Key::Escape if self.pending.as_ref().is_some_and(|pending| !pending.is_refresh) => {
-                self.pending = None;
+                self.stop_query();
             }
             Key::Escape if !self.filter.is_empty() => self.apply_filter(None, String::new()),
             Key::Click { column, line } => self.click(column, line),
@@ -217,9 +217,26 @@ impl State {
 
     /// Changes the arrangement.
     pub(super) fn arrange(&mut self, change: impl FnOnce(&mut Self)) {
+        let before = self.arrangement.clone();
         change(self);
         self.sort_sums();
+        let is_other = !self.arrangement.selects_same(&before);
+        if self.view == View::Largest && is_other {
+            // Other files than the ones that are known may be shown.
+            return self.request(View::Largest, self.place.clone(), None, false);
+        }
         self.arrange_rows();
+    }
+
+    /// Gives up the query that runs. Without the result of a search, rows of an earlier one would
+    /// be shown under its filter.
+    fn stop_query(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
+        self.effects.push(Effect::CancelQuery);
+        let is_search = pending.view == View::Largest && self.view == View::Largest;
+        if is_search && pending.marks.is_none() {
+            self.request(View::Tree, self.place.clone(), None, false);
+        }
     }
 
     /// Returns the directory and the name of the row under the cursor.

@@ -64,9 +64,10 @@ impl Default for Settings {
 }
 
 /// A way to look at the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// The entries of a directory.
+    #[default]
     Tree,
     /// The largest files below a directory.
     Largest,
@@ -133,7 +134,7 @@ pub struct Removed {
 }
 
 /// A query whose answer will replace the rows that are shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct PendingQuery {
     sequence: u64,
     view: View,
@@ -146,7 +147,14 @@ struct PendingQuery {
     arrangement: Arrangement,
     /// The version of the sums when the query was made.
     version: u64,
+    /// The number of entries that the search has looked at.
+    searched: u64,
+    /// The change of the marks of all files that are found, if they are not to be shown.
+    marks: Option<MarkChange>,
 }
+
+/// A change of the mark of an entry.
+type MarkChange = fn(&mut Marks, &Place, &Row);
 
 /// The state of the explorer.
 ///
@@ -337,6 +345,11 @@ impl State {
         self.pending.as_ref().filter(|pending| !pending.is_refresh).map(|pending| &pending.place)
     }
 
+    /// Returns the number of entries that a search has looked at, if one is running.
+    pub(crate) fn searched(&self) -> Option<u64> {
+        self.pending.as_ref().map(|pending| pending.searched).filter(|searched| *searched > 0)
+    }
+
     /// Returns the listing that is shown, if the view has one.
     pub(crate) fn rows(&self) -> Option<&Listing> {
         self.listing.as_ref().filter(|_| self.view.sums().is_none())
@@ -371,22 +384,22 @@ impl State {
 
     /// Asks for the rows of a view. The present rows stay until the answer is there.
     fn request(&mut self, view: View, place: Option<Place>, select: Option<Vec<u8>>, is_refresh: bool) {
-        self.sequence += 1;
         let kind = match (view, &place) {
             (View::Largest, place) => QueryKind::Largest(place.clone()),
             (View::Tree | View::Treemap, None) => QueryKind::Roots,
             (View::Tree | View::Treemap, Some(place)) => QueryKind::Directory(place.clone()),
             (view, _) => view.sums().map_or(QueryKind::Roots, QueryKind::Sums),
         };
-        let (version, arrangement) = (self.progress.version, self.arrangement.clone());
-        let sequence = self.sequence;
-        self.pending = Some(PendingQuery { sequence, view, place, select, is_refresh, arrangement, version });
-        self.query(kind);
+        let version = self.progress.version;
+        self.ask(kind, PendingQuery { view, place, select, is_refresh, version, ..PendingQuery::default() });
     }
 
-    fn query(&mut self, kind: QueryKind) {
-        let arrangement = self.arrangement.clone();
-        self.effects.push(Effect::Query(Query { sequence: self.sequence, kind, arrangement }));
+    /// Asks a query, which replaces the one that is pending.
+    fn ask(&mut self, kind: QueryKind, pending: PendingQuery) {
+        self.sequence += 1;
+        let (sequence, arrangement) = (self.sequence, self.arrangement.clone());
+        self.pending = Some(PendingQuery { sequence, arrangement: arrangement.clone(), ..pending });
+        self.effects.push(Effect::Query(Query { sequence, kind, arrangement }));
     }
 
     /// Brings the rows into their order: at once if there are few of them, or else by a query. The
@@ -409,22 +422,16 @@ impl State {
             return;
         }
         let rows = listing.all().clone();
-        self.sequence += 1;
-        self.pending = Some(PendingQuery {
-            sequence: self.sequence,
-            view: self.view,
-            place: self.place.clone(),
-            select: None,
-            is_refresh: true,
-            arrangement: self.arrangement.clone(),
-            version: self.version,
-        });
-        self.query(QueryKind::Known(rows));
+        let (view, place, version) = (self.view, self.place.clone(), self.version);
+        let pending = PendingQuery { view, place, is_refresh: true, version, ..PendingQuery::default() };
+        self.ask(QueryKind::Known(rows), pending);
     }
 
-    /// Asks for the rows that are shown once more.
+    /// Asks for the rows that are shown once more, because sums have grown. A search is not
+    /// repeated: it has looked at everything.
     fn refresh(&mut self) {
-        if self.pending.is_none() && (self.listing.is_some() || self.view.sums().is_some()) {
+        let is_search = self.view == View::Largest && self.arrangement.is_selective();
+        if !is_search && self.pending.is_none() && (self.listing.is_some() || self.view.sums().is_some()) {
             self.request(self.view, self.place.clone(), None, true);
         }
     }

@@ -7,7 +7,7 @@ use super::canvas::{Canvas, Cut, REVERSED};
 use super::{disk, text};
 use crate::arrange::SortKey;
 use crate::listing::Listing;
-use crate::source::Place;
+use crate::source::{Amount, Place};
 use crate::state::{Overlay, Prompt, PromptKind, State};
 
 /// Draws the path of the directory, and the view.
@@ -70,7 +70,10 @@ fn facts(state: &State) -> String {
     }
     if let Some(place) = state.awaited() {
         let path = place.as_ref().map(|place| state.shown_path(place)).unwrap_or_default();
-        facts.push(format!("reading {}", text::name(&path, state.settings.context.charset)));
+        facts.push(match state.searched() {
+            Some(entries) => format!("searching: {} entries (Esc stops)", text::count(entries)),
+            None => format!("reading {}", text::name(&path, state.settings.context.charset)),
+        });
     }
     if state.is_paused {
         facts.push("paused".to_owned());
@@ -81,8 +84,19 @@ fn facts(state: &State) -> String {
         facts.push(format!("walking: {count} entries, {size}"));
     }
     if let Some(listing) = state.rows() {
-        let sum = text::size(listing.size(), state.settings.units);
-        facts.push(format!("{sum} in {} items", listing.len() - listing.gone()));
+        let sum = |amount: &Amount<u64>| text::size(state.arrangement.size(amount), state.settings.units);
+        match listing.found() {
+            Some(found) => {
+                facts.push(format!("{} in {} matching files", sum(&found), text::count(found.entries)));
+                if found.entries > listing.len() as u64 {
+                    facts.push(format!("the largest {} shown", listing.len()));
+                }
+            }
+            None => {
+                let sum = text::size(listing.size(), state.settings.units);
+                facts.push(format!("{sum} in {} items", listing.len() - listing.gone()));
+            }
+        }
         if let Some(growth) = listing.growth() {
             let grown = state.arrangement.size(&growth);
             facts.push(format!("growth {}", text::growth(grown, state.settings.units)));

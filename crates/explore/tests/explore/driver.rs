@@ -10,7 +10,7 @@ use fathom_explore::memory::{MemorySource, directory, file};
 use fathom_explore::remover::{
     Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, RemovedAmount, Remover,
 };
-use fathom_explore::source::{RowState, RowSums, Source};
+use fathom_explore::source::{FileSearch, FoundFiles, Place, RowState, RowSums, Source, SourceError};
 use fathom_explore::state::{Settings, State};
 use fathom_explore::views::render;
 use ratatui::buffer::Buffer;
@@ -86,6 +86,19 @@ pub(crate) struct Driver {
     pub(crate) outside: Vec<Effect>,
 }
 
+/// Searches one root.
+fn search(
+    source: &mut MemorySource,
+    query: &Query,
+    place: &Option<Place>,
+    count_max: usize,
+) -> Result<FoundFiles, SourceError> {
+    let arrangement = query.arrangement.clone();
+    let search = FileSearch { admits: Arc::new(move |row| arrangement.admits(row)), count_max };
+    let place = place.clone().unwrap_or(Place { root: 0, below: Vec::new() });
+    source.search(&place, &search, &AtomicBool::new(false), &mut |_| ())
+}
+
 /// The rows of a listing as the query wants them.
 pub(crate) fn find(source: &mut MemorySource, query: &Query) -> Answer {
     let never = AtomicBool::new(false);
@@ -102,6 +115,11 @@ pub(crate) fn find(source: &mut MemorySource, query: &Query) -> Answer {
                 Found::Listing(Listing::of_directory(place.clone(), rows, sums, &query.arrangement))
             })
         }
+        QueryKind::Largest(place) if query.arrangement.is_selective() => {
+            let found = search(source, query, place, 1000);
+            found.map(|found| Found::Listing(Listing::of_found(found, &query.arrangement)))
+        }
+        QueryKind::Matching(place) => search(source, query, place, 2000).map(Found::Files),
         QueryKind::Largest(place) => {
             let place = place.clone().unwrap_or(fathom_explore::source::Place { root: 0, below: Vec::new() });
             let files = source.largest(&place, 1000, &never);

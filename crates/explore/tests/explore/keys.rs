@@ -579,3 +579,64 @@ fn an_order_does_not_cancel_the_way_to_another_directory() {
     it.press(Key::Escape);
     assert_eq!((it.state.cursor().0, it.state.is_waiting()), (0, false));
 }
+
+/// A filter once applied to the largest files only.
+#[test]
+fn a_filter_finds_files_that_are_not_among_the_largest_and_all_can_be_marked() {
+    let mut source = MemorySource::default();
+    let root = source.root("/data", Some(b"/data"));
+    for number in 0..1500 {
+        source.add(root, b"videos", file(&format!("{number}.mov"), 1 << 30, 0));
+        source.add(
+            root,
+            format!("photos/{}", number % 7).as_bytes(),
+            file(&format!("{number}.jpg"), 1 << 20, 0),
+        );
+    }
+    let mut it = Driver::new(source, Settings::default());
+    it.keys("2/*.jpg\n");
+    assert_eq!(it.state.cursor().1, 1000);
+    let screen = it.screen(120, 10);
+    assert!(screen.contains("1.5G in 1500 matching files, the largest 1000 shown"), "{screen}");
+    it.keys("+");
+    assert_eq!(it.marked().len(), 1500);
+    assert!(it.marked().iter().all(|path| path.ends_with(".jpg")));
+    it.keys("*");
+    assert_eq!(it.marked().len(), 0, "all of them are inverted");
+    // Too many: nothing is marked, and the reason is said.
+    it.keys("\x1b/!*.txt\n+");
+    assert_eq!(
+        (it.marked().len(), it.message()),
+        (0, "nothing marked: more than 2000 files match".to_owned())
+    );
+    // Below a directory only; with the filter removed, the largest are shown.
+    it.keys("\x1b1fphotos\n\n2/*.mov\n");
+    assert_eq!(it.state.cursor().1, 0);
+    it.keys("\x1b");
+    assert_eq!(it.state.cursor().1, 1000);
+    assert!(it.current().ends_with(".jpg"));
+}
+
+#[test]
+fn a_search_is_not_repeated_when_sums_grow_and_can_be_stopped() {
+    let mut it = explorer();
+    it.keys("2/*.log\n");
+    let searches = |it: &Driver| it.source.calls.iter().filter(|call| call.starts_with("search")).count();
+    assert_eq!(searches(&it), 1);
+    let grown = SourceProgress { version: 99, ..it.source.progress() };
+    it.send(Event::Answer(Answer::Progress(grown)));
+    it.keys("snn");
+    assert_eq!(searches(&it), 1);
+    // A removal is looked for again, because others may take its place.
+    it.keys("dy");
+    assert_eq!(searches(&it), 2);
+    let effects = it.state.handle(Event::Key(Key::Char('e')));
+    let [Effect::Query(query)] = &effects[..] else { panic!("{effects:?}") };
+    it.send(Event::Answer(Answer::Searching { sequence: query.sequence, entries: 12_345 }));
+    assert!(it.screen(80, 10).contains("searching: 12345 entries (Esc stops)"));
+    it.keys("+");
+    assert_eq!((it.marked().len(), it.message()), (0, "still reading the rows".to_owned()));
+    let effects = it.state.handle(Event::Key(Key::Escape));
+    assert!(matches!(&effects[..], [Effect::CancelQuery, Effect::Query(query)]
+        if matches!(query.kind, QueryKind::Directory(_))));
+}

@@ -11,7 +11,9 @@ use fathom_explore::remover::{
     Removal, RemovalKind, RemovalLimit, RemovalOutcome, RemovalPlan, RemovalProgress, Remover,
 };
 use fathom_explore::session::Session;
-use fathom_explore::source::{Place, PlacedRow, Row, Source, SourceError, SourceProgress, SumKey, SumRow};
+use fathom_explore::source::{
+    FileSearch, FoundFiles, Place, PlacedRow, Row, Source, SourceError, SourceProgress, SumKey, SumRow,
+};
 use fathom_explore::state::{Settings, State};
 use fathom_io::Clock;
 
@@ -83,6 +85,16 @@ impl Source for SlowSource {
             return Err(SourceError::Other("there is no such directory".to_owned()));
         }
         self.inner.largest(place, count, cancelled)
+    }
+
+    fn search(
+        &mut self,
+        place: &Place,
+        search: &FileSearch,
+        cancelled: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FoundFiles, SourceError> {
+        self.inner.search(place, search, cancelled, progress)
     }
 
     fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {
@@ -215,6 +227,16 @@ impl Source for BusySource {
         cancelled: &AtomicBool,
     ) -> Result<Vec<PlacedRow>, SourceError> {
         self.inner.largest(place, count, cancelled)
+    }
+
+    fn search(
+        &mut self,
+        place: &Place,
+        search: &FileSearch,
+        cancelled: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FoundFiles, SourceError> {
+        self.inner.search(place, search, cancelled, progress)
     }
 
     fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {

@@ -28,7 +28,7 @@ fn a_tree_is_walked_shown_and_left() {
     tmux.text("/*.log");
     tmux.wait_for("filter: *.log_");
     tmux.keys(&["Enter"]);
-    tmux.wait_for("in 1 items, 3 not shown");
+    tmux.wait_for("in 1 matching files");
     tmux.text("?");
     tmux.wait_for("the list of the marked entries");
     tmux.keys(&["Escape"]);

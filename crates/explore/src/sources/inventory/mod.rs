@@ -28,7 +28,8 @@ use super::largest::LargestFiles;
 use super::summary::{FileSummary, SummedFile};
 use super::{ctime_of, identity_of, joined, mtime_of, sizes_of, uid_of};
 use crate::source::{
-    Amount, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress, SumKey, SumRow,
+    Amount, FileSearch, FoundFiles, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError,
+    SourceProgress, SumKey, SumRow,
 };
 
 /// Most files of a list of the largest ones.
@@ -197,6 +198,19 @@ impl InventorySource {
         Some(amount)
     }
 
+    /// Returns files, whose directories are known by number, with their places.
+    fn placed(&self, files: &LargestFiles<i64>) -> Result<Vec<PlacedRow>, SourceError> {
+        let dirs = files.iter().map(|(dir, _)| *dir).collect();
+        let paths = self.tree.browser.paths(&dirs).map_err(damaged)?;
+        let placed = |(dir, row): &(i64, Row)| {
+            let (root, path) = paths.get(dir)?;
+            let below = path.get(self.root_path(*root)?.len()..)?;
+            let below = below.strip_prefix(b"/").unwrap_or(below).to_vec();
+            Some(PlacedRow { place: Place { root: *root, below }, row: row.clone() })
+        };
+        Ok(files.iter().filter_map(placed).collect())
+    }
+
     /// Returns the span of a directory.
     fn span(&mut self, place: &Place, cancelled: &AtomicBool) -> Result<Span, SourceError> {
         let key = self.tree.find(place, cancelled)?;
@@ -211,7 +225,24 @@ impl InventorySource {
         cancelled: &AtomicBool,
         with: &mut dyn FnMut(&TableRows, usize),
     ) -> Result<(), SourceError> {
-        let (mut seen, removed) = (HashSet::new(), &self.removed);
+        let mut seen = HashSet::new();
+        self.each_name(span, cancelled, &mut |rows, row| {
+            let is_linked = file_number(rows, FileColumn::Nlink, row) > 1;
+            let inode = [FileColumn::Dev, FileColumn::Ino].map(|column| file_number(rows, column, row));
+            if !is_linked || seen.insert(inode) {
+                with(rows, row);
+            }
+        })
+    }
+
+    /// Calls `with` for each name of a file in `span` of which the metadata is known.
+    fn each_name(
+        &self,
+        span: Span,
+        cancelled: &AtomicBool,
+        with: &mut dyn FnMut(&TableRows, usize),
+    ) -> Result<(), SourceError> {
+        let removed = &self.removed;
         let read =
             self.tree.browser.inventory().each_rows(Table::Entries, span, &FILE_COLUMNS, &mut |rows| {
                 if cancelled.load(Ordering::Relaxed) {
@@ -222,13 +253,7 @@ impl InventorySource {
                     // examined.
                     let is_known = rows.number(FileColumn::Nlink as usize, row).is_some();
                     let dir_id = file_number(rows, FileColumn::DirId, row);
-                    if !is_known || removed.has(dir_id, file_name(rows, row)) {
-                        continue;
-                    }
-                    let is_linked = file_number(rows, FileColumn::Nlink, row) > 1;
-                    let inode =
-                        [FileColumn::Dev, FileColumn::Ino].map(|column| file_number(rows, column, row));
-                    if !is_linked || seen.insert(inode) {
+                    if is_known && !removed.has(dir_id, file_name(rows, row)) {
                         with(rows, row);
                     }
                 }
@@ -259,6 +284,8 @@ enum FileColumn {
     CtimeNs,
 }
 
+/// The number of files between two reports of a search.
+const SEARCHED_PER_REPORT: u64 = 10_000;
 /// The columns that lists across directories need.
 const FILE_COLUMNS: [&str; 15] = [
     "dir_id", "name", "name_raw", "ext", "dev", "ino", "mode", "uid", "gid", "nlink", "size", "blocks",
@@ -407,7 +434,7 @@ impl Source for InventorySource {
         let manifest = self.tree.browser.inventory().manifest();
         let roots: Vec<_> = manifest.roots.iter().map(|root| root.bytes()).collect();
         let growth = self.older.as_mut().and_then(|older| older.growth(&roots, place, &total?));
-        RowSums { total, growth, counts_names: false }
+        RowSums { total, growth, ..RowSums::default() }
     }
 
     fn progress(&self) -> SourceProgress {
@@ -457,15 +484,31 @@ impl Source for InventorySource {
                 largest.push(file_number(rows, FileColumn::DirId, row), file);
             }
         })?;
-        let dirs = largest.iter().map(|(dir, _)| *dir).collect();
-        let paths = self.tree.browser.paths(&dirs).map_err(damaged)?;
-        let placed = |(dir, row): &(i64, Row)| {
-            let (root, path) = paths.get(dir)?;
-            let below = path.get(self.root_path(*root)?.len()..)?;
-            let below = below.strip_prefix(b"/").unwrap_or(below).to_vec();
-            Some(PlacedRow { place: Place { root: *root, below }, row: row.clone() })
-        };
-        Ok(largest.iter().filter_map(placed).collect())
+        self.placed(&largest)
+    }
+
+    fn search(
+        &mut self,
+        place: &Place,
+        search: &FileSearch,
+        cancelled: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FoundFiles, SourceError> {
+        let span = self.span(place, cancelled)?;
+        let (mut largest, mut total, mut seen) =
+            (LargestFiles::new(search.count_max), Amount::default(), 0_u64);
+        self.each_name(span, cancelled, &mut |rows, row| {
+            seen += 1;
+            if seen.is_multiple_of(SEARCHED_PER_REPORT) {
+                progress(seen);
+            }
+            let file = meta_row(file_name(rows, row), Some(&file_meta(rows, row)), RowState::Complete);
+            if (search.admits)(&file) {
+                total.add(&file.amount.with_itself());
+                largest.push(file_number(rows, FileColumn::DirId, row), file);
+            }
+        })?;
+        Ok(FoundFiles { files: self.placed(&largest)?, total })
     }
 
     fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fathom_questions::diff::{DiffOptions, Sides, growth};
 use fathom_questions::usage::{UsageTarget, directories, find};
@@ -368,6 +369,48 @@ fn removed_entries_leave_the_sums_of_all_files() {
                 assert_eq!(source.row_sums(Some(&at(&below))).total, Some(found), "seed {seed}: {below:?}");
             }
             assert_eq!(source.row_sums(None).total, Some(sums_of(&mut source, b"")), "seed {seed}");
+        }
+    }
+}
+
+/// Each name of a file that is searched for, in a live tree and in an inventory.
+#[test]
+fn a_search_finds_every_name_in_the_whole_tree() {
+    for seed in 0..6 {
+        let tree = TestTree::random(seed);
+        let out = scanned(&tree, "some.inv", Scan::default());
+        let mut inventory = InventorySource::open(&out, None).unwrap();
+        let mut live = LiveSource::start(vec![tree.c_root()], LiveOptions::default()).unwrap();
+        let is_wanted = |row: &Row| !row.amount.apparent.is_multiple_of(3);
+        for below in tree.dirs() {
+            let (mut expected, mut total) = (Vec::new(), Amount::default());
+            for dir in tree.dirs().into_iter().filter(|dir| {
+                below.is_empty() || *dir == below || dir.starts_with(&[&below[..], b"/"].concat())
+            }) {
+                let rows = listed(&mut inventory, &dir).into_iter();
+                for row in rows.filter(|row| row.file_type != FileType::Directory && is_wanted(row)) {
+                    total.add(&row.amount.with_itself());
+                    expected.push((dir.clone(), row.name.to_vec()));
+                }
+            }
+            expected.sort();
+            for source in [&mut inventory as &mut dyn Source, &mut live] {
+                let mut find = |count_max| {
+                    let search = FileSearch { admits: Arc::new(is_wanted), count_max };
+                    let found = source.search(&at(&below), &search, &NOT_CANCELLED, &mut |_| ()).unwrap();
+                    assert_eq!(found.total, total, "seed {seed}: {below:?}");
+                    found.files
+                };
+                let all = find(usize::MAX);
+                let mut names: Vec<_> =
+                    all.iter().map(|file| (file.place.below.clone(), file.row.name.to_vec())).collect();
+                names.sort();
+                assert_eq!(names, expected, "seed {seed}: {below:?}");
+                let sizes = |files: &[PlacedRow]| -> Vec<u64> {
+                    files.iter().map(|file| file.row.amount.allocated).collect()
+                };
+                assert_eq!(sizes(&find(3)), sizes(&all[..all.len().min(3)]));
+            }
         }
     }
 }

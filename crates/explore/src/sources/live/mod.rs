@@ -24,11 +24,12 @@ use fathom_walk::{ConcurrencyHints, NextRoot, Options, run_unordered, spawn_thre
 
 use self::list::ListedEntry;
 use self::tree::{LARGEST_MAX, LiveTree};
-use self::walk::{LiveVisitor, RunWalk, SharedTree, WalkControl, WalkRoots, file_row};
+use self::walk::{Admits, LiveVisitor, RunWalk, SharedTree, WalkControl, WalkRoots, file_row};
 use super::inventory::older::OlderInventory;
 use super::joined;
 use crate::source::{
-    Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress, SumKey, SumRow,
+    FileSearch, FoundFiles, Place, PlacedRow, Row, RowState, RowSums, Source, SourceError, SourceProgress,
+    SumKey, SumRow,
 };
 
 /// The stack of the thread that starts a walk and helps it.
@@ -120,11 +121,13 @@ pub struct LiveSource {
     is_paused: bool,
     older: Option<OlderInventory>,
     run: Arc<RunWalk>,
+    /// The test of the search that the source was made for.
+    admits: Option<Admits>,
 }
 
 impl std::fmt::Debug for LiveSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { roots, options, shared, walks, is_paused, older, run: _ } = self;
+        let Self { roots, options, shared, walks, is_paused, older, run: _, admits } = self;
         f.debug_struct("LiveSource")
             .field("roots", roots)
             .field("options", options)
@@ -132,6 +135,7 @@ impl std::fmt::Debug for LiveSource {
             .field("walks", walks)
             .field("is_paused", is_paused)
             .field("older", older)
+            .field("admits", admits)
             .finish_non_exhaustive()
     }
 }
@@ -175,19 +179,23 @@ impl LiveSource {
 
     fn start_with(roots: Vec<CString>, options: LiveOptions, run: Arc<RunWalk>) -> Result<Self, SourceError> {
         let paths = roots.iter().cloned().map(NextRoot::Path).collect();
-        Self::start_at(roots, paths, Vec::new(), options, run)
+        Self::start_at(roots, paths, Vec::new(), options, run, None)
     }
 
-    /// Starts to walk `roots`, which are reached at `places`.
+    /// Starts to walk `roots`, which are reached at `places`; with a search, for that only.
     fn start_at(
         roots: Vec<CString>,
         places: Vec<NextRoot>,
         above: Vec<u8>,
         options: LiveOptions,
         run: Arc<RunWalk>,
+        search: Option<&FileSearch>,
     ) -> Result<Self, SourceError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let tree = LiveTree::new(roots.iter().map(|root| root.to_bytes()));
+        let tree = LiveTree::new(
+            roots.iter().map(|root| root.to_bytes()),
+            search.map_or(LARGEST_MAX, |search| search.count_max),
+        );
         let tops = WalkTops {
             roots: places,
             tops: tree.roots().to_vec(),
@@ -197,7 +205,9 @@ impl LiveSource {
         };
         let shared = Arc::new(SharedTree::new(tree, i64::try_from(now.as_secs()).unwrap_or(i64::MAX)));
         let older = options.since.as_deref().map(OlderInventory::open).transpose()?;
-        let mut source = Self { roots, options, shared, walks: Vec::new(), is_paused: false, older, run };
+        let admits = search.map(|search| Admits(search.admits.clone()));
+        let mut source =
+            Self { roots, options, shared, walks: Vec::new(), is_paused: false, older, run, admits };
         source.walk(tops)?;
         Ok(source)
     }
@@ -224,6 +234,7 @@ impl LiveSource {
             above,
             names: self.options.names.clone(),
             count_links: self.options.count_links,
+            admits: self.admits.clone(),
         };
         let mut roots = WalkRoots { roots: roots.into_iter(), control: control.clone() };
         let options = Options::default()
@@ -256,18 +267,36 @@ impl LiveSource {
         above: Vec<u8>,
         follow_roots: Follow,
         cancelled: &AtomicBool,
+        search: Option<(&FileSearch, &mut dyn FnMut(u64))>,
     ) -> Result<Self, SourceError> {
-        let options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
+        let mut options = LiveOptions { follow_roots, since: None, ..self.options.clone() };
+        // Each name is searched for.
+        options.count_links |= search.is_some();
+        let (search, mut progress) = search.unzip();
         let (names, roots) = places.into_iter().unzip();
-        let mut survey = Self::start_at(names, roots, above, options, self.run.clone())?;
+        let mut survey = Self::start_at(names, roots, above, options, self.run.clone(), search)?;
         while survey.walks.iter().any(|walk| !walk.thread.is_finished()) {
             if cancelled.load(Ordering::Relaxed) {
                 survey.stop();
                 return Err(SourceError::Cancelled);
             }
+            if let Some(progress) = &mut progress {
+                progress(survey.shared.tree().progress().entries);
+            }
             std::thread::park_timeout(CHECK);
         }
         Ok(survey)
+    }
+
+    /// Returns the largest files of a survey that was made of the directory `place`.
+    fn surveyed(&self, place: &Place, count: usize) -> Vec<PlacedRow> {
+        let top = Place { root: 0, below: Vec::new() };
+        let (mut rows, _) = self.known_largest(&top, count).unwrap_or_default();
+        for row in &mut rows {
+            let below = joined(&place.below, &row.place.below);
+            row.place = Place { root: place.root, below };
+        }
+        rows
     }
 
     /// Returns a directory, which a walk reaches by the directory above, which is
@@ -426,7 +455,7 @@ impl Source for LiveSource {
         let roots: Vec<_> = self.roots.iter().map(|root| root.to_bytes().to_vec()).collect();
         let older = self.older.as_mut().filter(|_| is_walked);
         let growth = older.and_then(|older| older.growth(&roots, place, &total?));
-        RowSums { total, growth, counts_names: self.options.count_links }
+        RowSums { total, growth, counts_names: self.options.count_links, found: None }
     }
 
     fn progress(&self) -> SourceProgress {
@@ -505,14 +534,24 @@ impl Source for LiveSource {
             return Ok(rows);
         }
         let (name, root, above) = self.reach(place)?;
-        let survey = self.survey(vec![(name, root)], above, self.follow(place), cancelled)?;
-        let top = Place { root: 0, below: Vec::new() };
-        let (mut rows, _) = survey.known_largest(&top, count).unwrap_or_default();
-        for row in &mut rows {
-            let below = joined(&place.below, &row.place.below);
-            row.place = Place { root: place.root, below };
-        }
-        Ok(rows)
+        let survey = self.survey(vec![(name, root)], above, self.follow(place), cancelled, None)?;
+        Ok(survey.surveyed(place, count))
+    }
+
+    fn search(
+        &mut self,
+        place: &Place,
+        search: &FileSearch,
+        cancelled: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FoundFiles, SourceError> {
+        let (name, root, above) = self.reach(place)?;
+        let search_with = Some((search, progress));
+        let mut survey =
+            self.survey(vec![(name, root)], above, self.follow(place), cancelled, search_with)?;
+        survey.wait();
+        let total = survey.shared.found();
+        Ok(FoundFiles { files: survey.surveyed(place, search.count_max), total })
     }
 
     fn sums(&mut self, key: SumKey, cancelled: &AtomicBool) -> Result<Vec<SumRow>, SourceError> {
@@ -524,7 +563,7 @@ impl Source for LiveSource {
             return Ok(self.shared.tree().summary.rows(key, &self.options.owners));
         }
         let roots = self.roots.iter().map(|root| (root.clone(), NextRoot::Path(root.clone())));
-        let survey = self.survey(roots.collect(), Vec::new(), self.options.follow_roots, cancelled)?;
+        let survey = self.survey(roots.collect(), Vec::new(), self.options.follow_roots, cancelled, None)?;
         let summary = std::mem::take(&mut survey.shared.tree().summary);
         let rows = summary.rows(key, &self.options.owners);
         let mut tree = self.shared.tree();

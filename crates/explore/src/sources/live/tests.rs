@@ -554,7 +554,7 @@ fn no_link_that_replaced_a_directory_is_followed() {
     let (name, root, above) = source.reach(&at(b"way")).unwrap();
     assert!(
         source
-            .survey(vec![(name, root)], above, Follow::No, cancelled)
+            .survey(vec![(name, root)], above, Follow::No, cancelled, None)
             .is_ok_and(|survey| survey.known_largest(&top(), 9).is_none_or(|(rows, _)| rows.is_empty()))
     );
 }

@@ -76,7 +76,7 @@ pub(super) struct LiveTree {
 
 impl LiveTree {
     /// Creates a tree of roots that have not been read.
-    pub(super) fn new<'a>(roots: impl Iterator<Item = &'a [u8]>) -> Self {
+    pub(super) fn new<'a>(roots: impl Iterator<Item = &'a [u8]>, largest_max: usize) -> Self {
         let mut tree = Self {
             dirs: Vec::new(),
             names: Vec::new(),
@@ -87,7 +87,7 @@ impl LiveTree {
             retired: Vec::new(),
             walks: 0,
             linked: LinkedInodes::default(),
-            largest: LargestFiles::new(LARGEST_MAX),
+            largest: LargestFiles::new(largest_max),
             summary: FileSummary::default(),
             is_summary_stale: false,
             entries: 0,

@@ -27,17 +27,35 @@ pub(super) struct SharedTree {
     /// A copy of [`LargestFiles::least`](crate::sources::largest::LargestFiles::least), for workers
     /// that do not hold the lock.
     least_large: AtomicU64,
+    /// The bytes and the number of the files that a search has found.
+    found: [AtomicU64; 3],
     /// The time of the start, in seconds since 1970.
     now_s: i64,
 }
 
 impl SharedTree {
     pub(super) fn new(tree: LiveTree, now_s: i64) -> Self {
-        Self { tree: Mutex::new(tree), least_large: AtomicU64::new(0), now_s }
+        Self { tree: Mutex::new(tree), least_large: AtomicU64::new(0), found: Default::default(), now_s }
     }
 
     pub(super) fn now_s(&self) -> i64 {
         self.now_s
+    }
+
+    /// Returns the sums of the files that a search has found.
+    pub(super) fn found(&self) -> Amount<u64> {
+        let [apparent, allocated, entries] =
+            self.found.each_ref().map(|number| number.load(Ordering::Relaxed));
+        Amount { apparent, allocated, entries }
+    }
+
+    fn add_found(&self, amount: &Amount<u64>) {
+        let Amount { apparent, allocated, entries } = *amount;
+        // The walk's end, which joins its threads, orders these before they are read.
+        for (number, more) in self.found.iter().zip([apparent, allocated, entries]) {
+            let add = |sum: u64| Some(sum.saturating_add(more));
+            let _ = number.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        }
     }
 
     pub(super) fn tree(&self) -> MutexGuard<'_, LiveTree> {
@@ -140,6 +158,18 @@ pub(super) struct LiveVisitor {
     pub(super) names: Option<NameFilter>,
     /// Whether each name of an inode counts.
     pub(super) count_links: bool,
+    /// Whether a file is one of those that are searched for; `None` if everything is summed up.
+    pub(super) admits: Option<Admits>,
+}
+
+/// The test of a search.
+#[derive(Clone)]
+pub(super) struct Admits(pub(super) Arc<dyn Fn(&Row) -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Admits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Admits")
+    }
 }
 
 /// The sums of one batch of entries.
@@ -191,6 +221,9 @@ impl LiveVisitor {
 
     /// Adds a file to what is known across directories.
     fn summarize(&self, dir: u32, name: &[u8], meta: &Meta, summary: &mut FileSummary) {
+        if let Some(admits) = &self.admits {
+            return self.search(dir, file_row(name, meta), admits);
+        }
         let sizes = sizes_of(meta);
         let mut buffer = [0; EXTENSION_BYTES];
         let extension = name_extension(name, &mut buffer);
@@ -199,6 +232,17 @@ impl LiveVisitor {
         // Relaxed: a bound that is too low costs one look under the lock.
         if sizes.allocated >= self.shared.least_large.load(Ordering::Relaxed) {
             self.push_large(dir, file_row(name, meta));
+        }
+    }
+
+    /// Adds a file to what a search has found, if it is searched for.
+    fn search(&self, dir: u32, row: Row, Admits(admits): &Admits) {
+        if !admits(&row) {
+            return;
+        }
+        self.shared.add_found(&row.amount.with_itself());
+        if row.amount.allocated >= self.shared.least_large.load(Ordering::Relaxed) {
+            self.push_large(dir, row);
         }
     }
 
