@@ -10,8 +10,6 @@ use fathom_text::{duration, number};
 use crate::shared::cmdline::{EMPTY_NAME, OptionValue};
 use crate::shared::value;
 
-/// The maximum file size, a limit of file offsets.
-const SIZE_MAX: i128 = i64::MAX as i128;
 /// The maximum number of repetitions.
 const BLOCKS_MAX: u64 = 10_000;
 
@@ -24,19 +22,8 @@ pub(super) fn os_string(value: &[u8]) -> OsString {
     OsString::from_vec(value.to_vec())
 }
 
-/// Parses a number of bytes, at least 1.
-pub(super) fn size(option: &OptionValue) -> Result<u64, Vec<u8>> {
-    let (value, name) = (option.bytes(), option.spelling.as_str());
-    let reading = number::read(value, 0, SIZE_MAX, number::SIZE_UNITS);
-    match (reading.error, u64::try_from(reading.value)) {
-        (None, Ok(0)) => Err([name.as_bytes(), b" must be at least 1"].concat()),
-        (None, Ok(size)) => Ok(size),
-        (error, _) => Err(error.unwrap_or(number::NumberError::Invalid).message(name, value)),
-    }
-}
-
 pub(super) fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
-    let time = duration::parse_or_seconds(option.bytes()).ok().filter(|time| !time.is_zero());
+    let time = Some(option.time()?).filter(|time| !time.is_zero());
     time.ok_or_else(|| option.refuse(b"time", duration::FORMS.as_bytes()))
 }
 

@@ -12,6 +12,7 @@ use fathom_text::quote::Charset;
 use fathom_text::time::Zone;
 use fathom_walk::FileTime;
 
+use super::limits::GrowthLimits;
 use super::table::{BY_WORDS, GREW, GrewOption};
 use crate::shared::cmdline::{self, ArgsEnd, OptionValue, no_more};
 use crate::shared::locale::env;
@@ -57,12 +58,19 @@ pub(crate) struct GrewArgs {
     pub(crate) by: GrewBy,
     pub(crate) lines: usize,
     pub(crate) json: bool,
+    pub(crate) limits: GrowthLimits,
 }
 
 /// Parses the command line `words`, without the names of program and command. Error messages do not
 /// contain the program name.
 pub(crate) fn parse(words: impl Iterator<Item = OsString>, charset: Charset) -> Result<GrewArgs, ArgsEnd> {
-    let mut parser = GrewParser { by: GrewBy::Dir, lines: None, moment: None, json: false };
+    let mut parser = GrewParser {
+        by: GrewBy::Dir,
+        lines: None,
+        moment: None,
+        json: false,
+        limits: GrowthLimits::default(),
+    };
     let operands = cmdline::parse(&GREW, words, charset, |key, value| parser.apply(key, value))?;
     Ok(parser.finish(operands, charset)?)
 }
@@ -73,6 +81,7 @@ struct GrewParser {
     lines: Option<NonZeroU64>,
     moment: Option<i64>,
     json: bool,
+    limits: GrowthLimits,
 }
 
 impl GrewParser {
@@ -85,6 +94,8 @@ impl GrewParser {
             }
             GrewOption::Lines => self.lines = Some(option.read(value::count)?),
             GrewOption::Json => self.json = true,
+            GrewOption::FailIfGrew => self.limits.grew = Some(option.size()?),
+            GrewOption::FailIfFullWithin => self.limits.full_within = Some(option.time()?),
         }
         Ok(())
     }
@@ -102,7 +113,7 @@ impl GrewParser {
         };
         no_more(operands.map(PathBuf::into_os_string), charset)?;
         let lines = self.lines.map_or(LINES, |lines| usize::try_from(lines.get()).unwrap_or(usize::MAX));
-        Ok(GrewArgs { source, by: self.by, lines, json: self.json })
+        Ok(GrewArgs { source, by: self.by, lines, json: self.json, limits: self.limits })
     }
 }
 

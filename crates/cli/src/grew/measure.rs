@@ -8,7 +8,7 @@ use fathom_scans::history::{FilesystemSpace, GroupGrowth, free_space, group_grow
 
 use super::args::GrewBy;
 
-const DAY_SEC: f64 = 86_400.0;
+pub(super) const DAY_SEC: f64 = 86_400.0;
 const HOUR_SEC: f64 = 3600.0;
 
 /// The growth of what a line is about.

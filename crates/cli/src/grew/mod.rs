@@ -1,6 +1,7 @@
 //! `fathom grew`: from the command line to the exit status.
 
 mod args;
+mod limits;
 mod measure;
 mod show;
 pub(crate) mod table;
@@ -16,7 +17,7 @@ use fathom_text::quote::{Charset, quoteaf};
 use self::args::{GrewArgs, GrewBy, GrewSource};
 use self::measure::GrowthMeasure;
 use crate::history::prune::{report_later, until_now};
-use crate::shared::cmdline::exit::{FAILED, MISUSED};
+use crate::shared::cmdline::exit::{DONE, FAILED, LIMIT_REACHED, MISUSED};
 use crate::shared::inventory::gaps;
 use crate::shared::locale;
 use crate::shared::output::{self, Output};
@@ -65,7 +66,7 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
     }
     if let Some(since) = new.manifest().since.as_ref().filter(|since| since.directories > 0) {
         let directories = since.directories;
-        let what = "had not changed and were not read: files changed in place still show their old sizes (scan --keep --full reads everything)";
+        let what = "had not changed and were not read: files changed in place still show their old sizes (scan without --only-changed or --since reads everything)";
         print_error(format!("{directories} directories {what}").as_bytes());
     }
     if args.by != GrewBy::Dir {
@@ -86,7 +87,23 @@ fn run(args: &GrewArgs, charset: Charset) -> Result<u8, GrewFailure> {
     } else {
         show::text(&measure, &Screen::new(ShowWhen::Never, charset), &mut out);
     }
-    Ok(out.finish(NAME))
+    Ok(out.finish(NAME).max(check(&measure, args)))
+}
+
+/// Compares the growth with the limits, and reports what is reached. Returns the exit status.
+fn check(measure: &GrowthMeasure, args: &GrewArgs) -> u8 {
+    let check = args.limits.check(measure);
+    for reached in &check.reached {
+        print_error(format!("limit reached: {reached}").as_bytes());
+    }
+    if let Some(why) = &check.unknown {
+        print_error(format!("cannot check --fail-if-full-within: {why}").as_bytes());
+    }
+    match (check.reached.is_empty(), check.unknown) {
+        (false, _) => LIMIT_REACHED,
+        (true, Some(_)) => FAILED,
+        (true, None) => DONE,
+    }
 }
 
 /// Checks that both inventories have the same trees: the totals of groups cover all trees.

@@ -9,6 +9,8 @@ pub(crate) enum GrewOption {
     Since,
     By,
     Lines,
+    FailIfGrew,
+    FailIfFullWithin,
     Json,
 }
 
@@ -16,6 +18,7 @@ pub(crate) enum GrewOption {
 pub(crate) const BY_WORDS: &[&str] = &["dir", "owner", "ext", "type"];
 
 const SHOWN: &str = "Output";
+const ALERTS: &str = "Alerts";
 const ABOUT: &str = "General";
 
 /// All options.
@@ -42,6 +45,26 @@ pub(crate) const FLAGS: &[Flag<GrewOption>] = &[
         ),
     both(GrewOption::Lines, b'n', "lines", SHOWN, "print at most N lines (default: 20)")
         .required("N", ValueKind::Text),
+    long(
+        GrewOption::FailIfGrew,
+        "fail-if-grew",
+        ALERTS,
+        "exit with status 3 if the trees grew by SIZE or more",
+    )
+    .required("SIZE", ValueKind::Text)
+    .more("SIZE is a number of bytes, or with a unit, such as `500M` or `10G`."),
+    long(
+        GrewOption::FailIfFullWithin,
+        "fail-if-full-within",
+        ALERTS,
+        "exit with status 3 if the file system is full, or will be within TIME at this rate",
+    )
+    .required("TIME", ValueKind::Text)
+    .more(
+        "TIME is such as `12h`, `14d` or `2w`. If it cannot be said when the file system will be full, \
+             because the scans are less than an hour apart or the free space is unknown, standard error \
+             says why, and the exit status is 1.",
+    ),
     long(GrewOption::Json, "json", SHOWN, "print JSON, one object per line"),
     flag::help(ABOUT),
     flag::version(ABOUT),
@@ -62,13 +85,14 @@ pub(crate) const GREW: Command<GrewOption> = Command {
          will be used up. Each further line has the growth of the disk usage, the growth per day, the \
          growth of the number of entries, and the directory or group, below a header on a terminal.",
     ],
-    sections: &[SHOWN, ABOUT],
+    sections: &[SHOWN, ALERTS, ABOUT],
     flags: FLAGS,
     commands: &[],
     notes: &[RULES, OBJECTS, STATUS],
     examples: &[
         ("fathom grew --since monday store", "what grew this week"),
         ("fathom grew --since 30d --by owner store", "whose files grew"),
+        ("fathom grew --since 7d --fail-if-full-within 14d store", "an alert, for cron"),
         ("fathom grew --json old.inv new.inv", "the growth between two inventories, as JSON"),
     ],
     see_also: &["fathom", "fathom-scan", "fathom-history", "fathom-diff", "fathom-top"],
@@ -105,9 +129,11 @@ const STATUS: Note = Note {
     title: "Exit status",
     text: &[
         "0: done, even if nothing grew or an inventory is incomplete.",
-        "1: an inventory cannot be read or is damaged, or the output cannot be written.",
+        "1: an inventory cannot be read or is damaged, the output cannot be written, or \
+         `--fail-if-full-within` cannot be checked.",
         "2: the command line is wrong, DIR lacks two inventories of the same trees with the same \
          exclusions, or `--by` needs inventories of the same trees.",
+        "3: a limit of `--fail-if-grew` or `--fail-if-full-within` is reached.",
     ],
     man_only: true,
 };

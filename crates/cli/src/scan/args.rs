@@ -11,7 +11,6 @@ use fathom_inventory::store::OptionalColumns;
 use fathom_scans::estimate::{Budget, Survey};
 use fathom_scans::history::Retention;
 use fathom_scans::scan::{Exclusions, Scan};
-use fathom_text::duration;
 use fathom_text::quote::{Charset, quote};
 use fathom_walk::Model;
 
@@ -67,7 +66,7 @@ struct ScanParser {
     output: Option<PathBuf>,
     keep: Option<PathBuf>,
     retention: Retention,
-    full: bool,
+    only_changed: bool,
     resume: bool,
     estimate: Option<Duration>,
     json: bool,
@@ -91,7 +90,7 @@ impl ScanParser {
             output: None,
             keep: None,
             retention: Retention::default(),
-            full: false,
+            only_changed: false,
             resume: false,
             estimate: None,
             json: false,
@@ -125,7 +124,7 @@ impl ScanParser {
         match key {
             ScanOption::Output => self.output = Some(OsString::from_vec(option.into_bytes()).into()),
             ScanOption::Keep => self.keep = Some(option.path()?),
-            ScanOption::Full => self.full = true,
+            ScanOption::OnlyChanged => self.only_changed = true,
             ScanOption::KeepLast => self.retention.last = option.read(value::count)?.get(),
             ScanOption::KeepDaily => self.retention.daily = option.read(value::count)?.get(),
             ScanOption::KeepWeekly => self.retention.weekly = option.read(value::count)?.get(),
@@ -144,8 +143,8 @@ impl ScanParser {
                 self.scan.optional_columns = self.scan.optional_columns.union(also(option.bytes(), charset)?)
             }
             ScanOption::IgnoreVcs => self.scan.exclusions.ignores_vcs = true,
-            ScanOption::Deadline => self.scan.deadline = Some(time(&option)?),
-            ScanOption::Estimate => self.estimate = Some(time(&option)?),
+            ScanOption::Deadline => self.scan.deadline = Some(option.time()?),
+            ScanOption::Estimate => self.estimate = Some(option.time()?),
             ScanOption::Json => self.json = true,
             ScanOption::Resume => self.resume = true,
             ScanOption::Since => self.scan.since = Some(OsString::from_vec(option.into_bytes()).into()),
@@ -174,9 +173,9 @@ impl ScanParser {
             |word: &OsString| CString::new(word.clone().into_vec()).ok().filter(|path| !path.is_empty());
         let roots = operands.iter().map(path).collect::<Option<_>>();
         self.scan.roots = roots.ok_or_else(|| EMPTY_NAME.to_vec())?;
-        if self.keep.is_none() && (self.full || !self.retention.is_empty()) {
+        if self.keep.is_none() && (self.only_changed || !self.retention.is_empty()) {
             let options =
-                b"--full, --keep-last, --keep-daily, --keep-weekly and --keep-monthly require --keep";
+                b"--only-changed, --keep-last, --keep-daily, --keep-weekly and --keep-monthly require --keep";
             return Err(options.to_vec());
         }
         match self.estimate {
@@ -234,17 +233,13 @@ impl ScanParser {
             return Err(b"--also ignored cannot be combined with --ignore-vcs or --since".to_vec());
         }
         self.scan.options = options(&self.scan);
-        let Self { scan, resume, stats, progress, keep, full, retention, .. } = self;
+        let Self { scan, resume, stats, progress, keep, only_changed, retention, .. } = self;
         let scan = ScanArgs { scan, output, resume, stats, progress };
         Ok(match keep {
-            Some(store) => ScanAction::Keep(Box::new(KeepArgs { scan, store, full, retention })),
+            Some(store) => ScanAction::Keep(Box::new(KeepArgs { scan, store, only_changed, retention })),
             None => ScanAction::Scan(Box::new(scan)),
         })
     }
-}
-
-fn time(option: &OptionValue) -> Result<Duration, Vec<u8>> {
-    duration::parse_or_seconds(option.bytes()).map_err(|_| option.refuse(b"time", duration::FORMS.as_bytes()))
 }
 
 /// Parses the permission bits of files, in octal. The owner's read and write bits must be set, and

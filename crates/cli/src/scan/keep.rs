@@ -1,5 +1,5 @@
-//! `fathom scan --keep`: makes an inventory in a store of dated ones, from the one before, and
-//! removes those that no rule keeps.
+//! `fathom scan --keep`: makes an inventory in a store of dated ones, and removes inventories that
+//! no rule keeps.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ pub(crate) struct KeepArgs {
     /// The scan. Its output and the earlier inventory are chosen in the store.
     pub(crate) scan: ScanArgs,
     pub(crate) store: PathBuf,
-    /// Whether every directory is read.
-    pub(crate) full: bool,
+    /// Whether directories that have not changed are taken from the inventory before.
+    pub(crate) only_changed: bool,
     pub(crate) retention: Retention,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn run(args: KeepArgs, charset: Charset) -> u8 {
 }
 
 fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8, Error> {
-    let KeepArgs { scan: mut args, full, retention, .. } = args;
+    let KeepArgs { scan: mut args, only_changed, retention, .. } = args;
     if !args.resume && !is_any_there(&args.scan.roots, charset) {
         return Ok(MISUSED);
     }
@@ -59,7 +59,7 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
     }
     let (snapshots, later) = prune::until_now(history)?;
     prune::report_later(&later, charset, &mut print_error);
-    match unfinished(&snapshots, &args.scan.roots, full).filter(|_| args.resume) {
+    match unfinished(&snapshots, &args.scan.roots, !only_changed).filter(|_| args.resume) {
         Some(snapshot) => args.output = snapshot.final_path(),
         None if args.resume && args.scan.roots.is_empty() => {
             let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
@@ -68,9 +68,9 @@ fn run_locked(args: KeepArgs, history: &History, charset: Charset) -> Result<u8,
         }
         None => {
             args.output = history.free_path(seconds(SystemTime::now()));
-            let earlier = earlier(&snapshots, &args.scan).filter(|_| !full);
+            let earlier = earlier(&snapshots, &args.scan).filter(|_| only_changed);
             args.scan.since = earlier.map(|snapshot| snapshot.path.clone());
-            if args.scan.since.is_none() && !full {
+            if args.scan.since.is_none() && only_changed {
                 let store = quoteaf(history.directory().as_os_str().as_encoded_bytes(), charset);
                 let why = b" has no earlier inventory of the same trees and options: reading every directory";
                 print_error(&[&store[..], why].concat());

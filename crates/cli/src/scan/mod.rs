@@ -122,8 +122,12 @@ fn status(outcome: &ScanOutcome, signals: &TerminationSignals) -> u8 {
 
 /// Returns a sentence about the directories that `--since` skipped.
 fn skipped(since: &ReuseSummary, directories: u64) -> String {
+    let unseen = match since.directories {
+        0 => "",
+        _ => "; files changed in place in them still have their old sizes",
+    };
     format!(
-        "{} of {directories} directories had not changed: their {} entries were copied from '{}'",
+        "{} of {directories} directories had not changed: their {} entries were copied from '{}'{unseen}",
         since.directories, since.entries, since.path
     )
 }

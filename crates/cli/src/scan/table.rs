@@ -10,7 +10,7 @@ use crate::shared::value::WHEN_WORDS;
 pub(crate) enum ScanOption {
     Output,
     Keep,
-    Full,
+    OnlyChanged,
     KeepLast,
     KeepDaily,
     KeepWeekly,
@@ -54,15 +54,21 @@ pub(crate) const FLAGS: &[Flag<ScanOption>] = &[
         .required("DIR", ValueKind::File)
         .more(
             "DIR is created if it does not exist. The inventory is named after the time, such as \
-             `2026-11-26T03-00-00Z.inv`. It is made as with `--since` from the newest finished inventory \
-             in DIR that has the same trees, machine and options; if there is none, every directory is \
-             read. Each PATH is made absolute. `--resume` continues the newest stopped scan of the same \
-             PATHs or, without a PATH, of any. Only one run at a time can add to DIR. `fathom history` \
-             lists the store, and `fathom grew` shows what grew.",
+             `2026-11-26T03-00-00Z.inv`. Each PATH is made absolute. `--resume` continues the newest \
+             stopped scan of the same PATHs or, without a PATH, of any. Only one run at a time can add to \
+             DIR. `fathom history` lists the store, and `fathom grew` shows what grew.",
         ),
-    long(ScanOption::Full, "full", SCANNED, "read every directory, changed or not; with `--keep`").more(
-        "Only a full scan sees the new sizes of files that were changed in place, in directories that \
-             have not changed: see Scanning again.",
+    long(
+        ScanOption::OnlyChanged,
+        "only-changed",
+        SCANNED,
+        "skip directories that have not changed since the last inventory in the store; with `--keep`",
+    )
+    .more(
+        "For trees that are too large to read each time: as with `--since` from the newest finished \
+             inventory in DIR that has the same trees, machine and options. If there is none, every \
+             directory is read. A file that was changed in place keeps its old size in the inventory until \
+             its directory changes: see Scanning again.",
     ),
     long(
         ScanOption::KeepLast,

@@ -2,12 +2,16 @@
 //! value that an option does not take.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
 
 use fathom_io::{Model, Use};
 use fathom_text::quote::{Charset, quote};
+use fathom_text::{duration, number};
 
 use super::cmdline::OptionValue;
 
+/// The maximum file size, a limit of file offsets.
+const SIZE_MAX: i128 = i64::MAX as i128;
 /// The values of `--progress` and `--color`.
 pub(crate) const WHEN_WORDS: &[&str] = &["auto", "always", "never"];
 /// When something is shown.
@@ -34,7 +38,8 @@ pub(crate) fn model(word: &[u8]) -> Result<Model, ValueError> {
 
 /// Parses the value of `--threads`.
 pub(crate) fn threads(word: &[u8]) -> Result<NonZeroUsize, ValueError> {
-    let count = number(word).and_then(|count| usize::try_from(count.get()).ok()).and_then(NonZeroUsize::new);
+    let count =
+        positive(word).and_then(|count| usize::try_from(count.get()).ok()).and_then(NonZeroUsize::new);
     count.filter(|count| count.get() <= Model::COUNT_MAX).ok_or(ValueError {
         ambiguous: false,
         valid: ValidValues::Text(format!("a number from 1 to {}", Model::COUNT_MAX)),
@@ -43,13 +48,13 @@ pub(crate) fn threads(word: &[u8]) -> Result<NonZeroUsize, ValueError> {
 
 /// Parses a number of lines or of repetitions.
 pub(crate) fn count(word: &[u8]) -> Result<NonZeroU64, ValueError> {
-    number(word).ok_or_else(|| ValueError {
+    positive(word).ok_or_else(|| ValueError {
         ambiguous: false,
         valid: ValidValues::Text("a number, at least 1".into()),
     })
 }
 
-fn number(word: &[u8]) -> Option<NonZeroU64> {
+fn positive(word: &[u8]) -> Option<NonZeroU64> {
     let digits = std::str::from_utf8(word).ok().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     digits?.parse().ok()
 }
@@ -61,6 +66,28 @@ impl OptionValue {
     /// Returns the message about a value that `parser` refuses.
     pub(crate) fn read<T>(&self, parser: impl FnOnce(&[u8]) -> Result<T, ValueError>) -> Result<T, Vec<u8>> {
         parser(self.bytes()).map_err(|error| error.message(&self.spelling, self.bytes(), self.charset))
+    }
+
+    /// Returns the value as a number of bytes, at least 1.
+    ///
+    /// # Errors
+    /// A message if it is another text.
+    pub(crate) fn size(&self) -> Result<u64, Vec<u8>> {
+        let (value, name) = (self.bytes(), self.spelling.as_str());
+        let reading = number::read(value, 0, SIZE_MAX, number::SIZE_UNITS);
+        match (reading.error, u64::try_from(reading.value)) {
+            (None, Ok(0)) => Err([name.as_bytes(), b" must be at least 1"].concat()),
+            (None, Ok(size)) => Ok(size),
+            (error, _) => Err(error.unwrap_or(number::NumberError::Invalid).message(name, value)),
+        }
+    }
+
+    /// Returns the value as a time; a number without a unit has seconds.
+    ///
+    /// # Errors
+    /// A message if it is another text.
+    pub(crate) fn time(&self) -> Result<Duration, Vec<u8>> {
+        duration::parse_or_seconds(self.bytes()).map_err(|_| self.refuse(b"time", duration::FORMS.as_bytes()))
     }
 
     /// Returns the value of `--progress`, which alone means always.

@@ -127,9 +127,9 @@ impl BenchParser {
                 let spins = |word: &[u8]| value::one_of(word, WAIT_WORDS, &[false, true]);
                 self.numbers.spins = option.read(spins)?;
             }
-            BenchOption::Size => self.size = Some(values::size(option)?),
-            BenchOption::Block => self.block = Some(values::size(option)?),
-            BenchOption::Files => self.files = Some(values::size(option)?),
+            BenchOption::Size => self.size = Some(option.size()?),
+            BenchOption::Block => self.block = Some(option.size()?),
+            BenchOption::Files => self.files = Some(option.size()?),
             BenchOption::Direct => self.direct = true,
             BenchOption::Sync => self.sync = true,
             BenchOption::Read => self.read_percent = Some(values::whole_percent(option)?),

@@ -11,6 +11,8 @@ pub(crate) const MISUSED: u8 = 2;
 pub(crate) const PANICKED: u8 = 2;
 /// SIGINT ended the command, by the convention of shells (128 + the number of the signal).
 pub(crate) const INTERRUPTED: u8 = 130;
+/// `fathom grew`: a limit of growth is reached.
+pub(crate) const LIMIT_REACHED: u8 = 3;
 /// `fathom diff`: nothing differs.
 pub(crate) const SAME: u8 = 0;
 /// `fathom diff`: something differs.

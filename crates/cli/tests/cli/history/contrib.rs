@@ -2,7 +2,7 @@
 //! run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::history::names;
@@ -40,54 +40,67 @@ fn systemd_accepts_the_units() {
     assert!(output.status.success() && ours.is_empty(), "{output:?}");
 }
 
-/// Runs the command of the service on a day of the week. Returns whether it read every directory.
-fn is_full_on(tree: &Tree, day: &str) -> bool {
-    let service = contrib("fathom-scan.service");
-    let line = service.lines().find_map(|line| line.strip_prefix("ExecStart=/bin/sh -c '")).unwrap();
-    let script = line.strip_suffix('\'').unwrap().replace("$$", "$").replace("%%", "%");
-    assert!(script.ends_with(" /") && script.contains(" --keep /var/lib/fathom/root "), "{script}");
-    let script = script.replace("/var/lib/fathom/root", "store").replace("/usr/bin/fathom", "\"$0\"");
-    let script =
-        format!("date() {{ test \"$*\" = +%u && echo {day}; }}; {}t", script.strip_suffix('/').unwrap());
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(script).arg(program()).current_dir(tree.path());
-    assert!(command.status().unwrap().success());
-    let newest = names(tree).pop_last().unwrap();
-    let manifest = fs::read(tree.at(format!("store/{newest}/manifest.json"))).unwrap();
-    serde_json::from_slice::<serde_json::Value>(&manifest).unwrap()["since"].is_null()
-}
-
-#[test]
-fn the_service_reads_every_directory_once_a_week() {
-    let tree = Tree::parse("t/a/f 5000, t/b 3");
-    assert!(is_full_on(&tree, "7"));
-    assert!(!is_full_on(&tree, "6") && !is_full_on(&tree, "1"));
-    assert!(is_full_on(&tree, "7"));
+/// Returns the words of a command for a tree and a store of a test.
+fn here<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let word = |word: &&'w str| match *word {
+        "/" => "t",
+        "/mnt/inventories/root" => "store",
+        word => word,
+    };
+    words.iter().map(word).collect()
 }
 
 #[test]
 fn the_commands_run() {
     let tree = Tree::parse("t/a/f 5000, t/b 3");
-    let cron = contrib("fathom-scan.cron");
-    let all = commands(&cron);
-    assert_eq!(all.len(), 2);
-    for words in all {
-        assert!(words.contains(&"/") && words.contains(&"/var/lib/fathom/root"), "{words:?}");
-        let here = words.iter().map(|word| match *word {
-            "/" => "t",
-            "/var/lib/fathom/root" => "store",
-            word => word,
-        });
-        let output = fathom(&tree, here);
+    let (service, cron) = (contrib("fathom-scan.service"), contrib("fathom-scan.cron"));
+    let [scan] = &commands(&service)[..] else { panic!("{service}") };
+    let [scan_by_cron, grew] = &commands(&cron)[..] else { panic!("{cron}") };
+    assert_eq!(scan, scan_by_cron);
+    assert!(scan.contains(&"/") && scan.contains(&"/mnt/inventories/root"), "{scan:?}");
+    for _ in 0..2 {
+        let output = fathom(&tree, here(scan));
         assert!(output.status.success(), "{output:?}");
     }
     // One of this day is kept.
     assert!((1..=2).contains(&names(&tree).len()));
-    let schedule = cron.lines().filter(|line| !line.starts_with('#'));
-    for line in schedule {
-        let fields: Vec<_> = line.split_ascii_whitespace().take(7).collect();
-        assert_eq!(line.contains(" --full "), fields[4] == "0", "{line}");
+    assert!(fathom(&tree, [&here(&scan[..4])[..], &["t"]].concat()).status.success());
+    // The line is quiet unless a limit is reached, or cannot be checked.
+    let line = cron.lines().last().unwrap().split_once("root ").unwrap().1;
+    let line = line.replace("/usr/bin/fathom", "\"$0\"").replace("/mnt/inventories/root", "store");
+    assert!(line.contains(&grew[..4].join(" ")), "{line}");
+    let shell = |line: &str| {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(line).arg(program()).current_dir(tree.path());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(shell(&line).contains("cannot check --fail-if-full-within: "), "the scans were just now");
+    let growth_only = line.replace("--fail-if-full-within 14d ", "");
+    assert_eq!(shell(&growth_only), "");
+    for line in cron.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<_> = line.split_ascii_whitespace().take(6).collect();
         let is_time = |field: &&str| field.bytes().all(|byte| byte.is_ascii_digit() || b"*-".contains(&byte));
-        assert!(fields[..5].iter().all(is_time) && fields[5] == "root" && Path::new(fields[6]).is_absolute());
+        assert!(fields[..5].iter().all(is_time) && fields[5] == "root", "{line}");
     }
+}
+
+#[test]
+fn the_rules_of_prometheus_are_about_metrics_that_are_exported() {
+    let tree = Tree::parse("t/a/f 5000, t/b 3");
+    for words in [&["scan", "-o", "i", "t"][..], &["export", "--to", "prometheus", "-o", "t.prom", "i"]] {
+        assert!(fathom(&tree, words).status.success());
+    }
+    let exported = fs::read_to_string(tree.at("t.prom")).unwrap();
+    let rules = contrib("fathom-alerts.yml");
+    let expressions: Vec<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).collect();
+    assert_eq!(expressions.len(), rules.matches("- alert: ").count());
+    for expression in &expressions {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let mut names =
+            expression.split(|letter| !is_part(letter)).filter(|name| name.starts_with("fathom_"));
+        let name = names.next().unwrap();
+        assert!(exported.contains(&format!("\n{name}{{trees=")), "{name}");
+    }
+    // The labels that texts have.
+    assert!(exported.contains("fathom_directory_bytes{trees=\"t\",depth=\"1\",path="), "{exported}");
 }

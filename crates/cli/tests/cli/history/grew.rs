@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::history::{age, objects, run};
+use crate::history::{age, names, objects, run};
 use crate::support::commands::{fathom, program, stdout_of};
-use crate::support::manifest::with_checksum;
+use crate::support::manifest::{start_earlier, with_checksum};
 use crate::support::{Tree, needs_mounts};
 
 /// A directory that was changed this long ago need not be read again.
@@ -21,7 +21,7 @@ fn grown() -> Tree {
     fs::write(tree.at("t/deep/er/new.log"), vec![7; 1 << 20]).unwrap();
     fs::write(tree.at("t/same/z.iso"), vec![7; 65536]).unwrap();
     fs::remove_file(tree.at("t/gone/x.iso")).unwrap();
-    run(&tree, &["scan", "--keep", "store", "--full", "t"]);
+    run(&tree, &["scan", "--keep", "store", "t"]);
     tree
 }
 
@@ -109,7 +109,7 @@ fn growth_on_several_filesystems_fills_none() {
          mount -t tmpfs none t/m; mkdir t/m/inner
          fathom scan --keep all t; fathom scan --keep one -x t
          head -c 100000 /dev/zero >t/m/inner/new; head -c 100000 /dev/zero >t/new
-         fathom scan --keep all --full t; fathom scan --keep one --full -x t
+         fathom scan --keep all t; fathom scan --keep one -x t
          fathom grew --json all | tail -n 1; fathom grew --json one | tail -n 1",
         program().display()
     );
@@ -186,6 +186,56 @@ fn the_moment_chooses_the_inventory() {
     );
 }
 
+/// A log that grew in place once gave no growth.
+#[test]
+fn growth_in_place_is_seen() {
+    let tree = Tree::parse("t/log/app.log 4096");
+    run(&tree, &["scan", "--keep", "store", "t"]);
+    age(&tree, "2025-01-01T00-00-00Z");
+    let mut log = fs::File::options().append(true).open(tree.at("t/log/app.log")).unwrap();
+    std::io::Write::write_all(&mut log, &vec![7; 3 << 20]).unwrap();
+    let (_, errors) = run(&tree, &["scan", "--keep", "store", "t"]);
+    assert_eq!(errors, "");
+    let rows = objects(&tree, &["grew", "--json", "store"]);
+    assert_eq!(rows.last().unwrap()["total"]["apparent"], json!(3 << 20));
+}
+
+#[test]
+fn a_limit_that_is_reached_has_an_exit_status_of_its_own() {
+    let tree = grown();
+    let grew = |words: &[&str]| {
+        let output = fathom(&tree, [&["grew"], words, &["store"]].concat());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (shown, limit, status) in [("2.0M", "2M", 0), ("1.0M", "1M", 3), ("1", "1", 3)] {
+        let (ended, errors) = grew(&["--fail-if-grew", limit]);
+        assert_eq!(ended, Some(status), "{limit}: {errors}");
+        let message = format!("limit reached: grew by 1.1M, at least {shown}\n");
+        assert_eq!(errors, if status == 3 { format!("fathom grew: {message}") } else { String::new() });
+    }
+    // Both scans began within an hour: whether the file system will be full cannot be said.
+    let (ended, errors) = grew(&["--fail-if-full-within", "14d"]);
+    assert_eq!(ended, Some(1), "{errors}");
+    assert!(errors.contains("--fail-if-full-within: the scans are less than an hour apart"), "{errors}");
+    // Two days apart, 1 MiB of growth fills no file system soon, but some day.
+    let old = names(&tree).pop_first().unwrap();
+    start_earlier(&tree.at(format!("store/{old}")), 2 * 86_400);
+    assert_eq!(grew(&["--fail-if-full-within", "1h"]).0, Some(0));
+    let (ended, errors) = grew(&["--fail-if-full-within", "100000000d"]);
+    assert_eq!(ended, Some(3), "{errors}");
+    assert!(
+        errors.contains("limit reached: the file system will be full in ") && errors.contains(" days"),
+        "{errors}"
+    );
+    // Nothing that grows fills it.
+    fs::remove_file(tree.at("t/deep/er/new.log")).unwrap();
+    fs::remove_file(tree.at("t/same/z.iso")).unwrap();
+    run(&tree, &["scan", "--keep", "store", "t"]);
+    let (ended, errors) =
+        grew(&["--since", "2020-01-01", "--fail-if-full-within", "9000w", "--fail-if-grew", "1"]);
+    assert_eq!(ended, Some(0), "{errors}");
+}
+
 #[test]
 fn what_cannot_be_known_is_said() {
     let tree = grown();
@@ -199,7 +249,7 @@ fn what_cannot_be_known_is_said() {
     // Files in directories that were not read have their former sizes.
     std::thread::sleep(SETTLED);
     run(&tree, &["scan", "--keep", "other", "former"]);
-    run(&tree, &["scan", "--keep", "other", "former"]);
+    run(&tree, &["scan", "--keep", "other", "--only-changed", "former"]);
     let (_, errors) = run(&tree, &["grew", "other"]);
     assert!(errors.contains("had not changed and were not read"), "{errors}");
     let table: [(&[&str], i32, &str); 5] = [

@@ -9,19 +9,20 @@ use crate::support::commands::{fathom, halted_at, out_of_time, program};
 use crate::support::{Tree, needs_faults, needs_mounts};
 
 #[test]
-fn each_scan_continues_from_the_one_before() {
+fn with_only_changed_each_scan_continues_from_the_one_before() {
     let tree = Tree::parse("t/a/f 5000, t/b/g 3, u/x 1");
-    let (out, errors) = run(&tree, &["scan", "--keep", "store", "t"]);
+    let scan = |words: &[&str]| run(&tree, &[&["scan", "--keep", "store", "--only-changed"], words].concat());
+    let (out, errors) = scan(&["t"]);
     let first = "fathom scan: 'store' has no earlier inventory of the same trees and options: reading every directory\n";
     assert_eq!((out.as_str(), errors.as_str()), ("", first));
     assert_eq!(fs::metadata(tree.at("store")).unwrap().permissions().mode() & 0o777, 0o700);
-    let (_, errors) = run(&tree, &["scan", "--keep", "store", "t"]);
+    let (_, errors) = scan(&["t"]);
     assert!(errors.contains("directories had not changed: their"), "{errors}");
-    let (_, errors) = run(&tree, &["scan", "--keep", "store", "-x", "t"]);
+    let (_, errors) = scan(&["-x", "t"]);
     assert_eq!(errors, first);
-    let (_, errors) = run(&tree, &["scan", "--keep", "store", "--full", "t"]);
+    let (_, errors) = run(&tree, &["scan", "--keep", "store", "t"]);
     assert_eq!(errors, "");
-    let (_, errors) = run(&tree, &["scan", "--keep", "store", "u"]);
+    let (_, errors) = scan(&["u"]);
     assert_eq!(errors, first);
     assert_eq!(names(&tree).len(), 5);
     let listed = objects(&tree, &["history", "--json", "store"]);
@@ -288,7 +289,7 @@ fn scans_that_find_no_room_leave_one_behind() {
     }
     let script = format!(
         "mount -t tmpfs -o size=400k none store
-         scan() {{ '{0}' scan --keep store --keep-last 3 --full $1; }}
+         scan() {{ '{0}' scan --keep store --keep-last 3 $1; }}
          scan u; scan t; scan t; dd if=/dev/zero of=store/full bs=1k count=1000
          for round in 1 2 3 4; do scan t; echo status $?; ls -d store/*.part | wc -l; done
          rm store/full; scan t && ls -d store/*.part",
@@ -335,7 +336,7 @@ fn wrong_command_lines_are_refused() {
         (&["scan", "--keep", "store"], "missing operand: PATH to scan"),
         (&["scan", "--keep", "store", "-o", "i", "t"], "--keep cannot be combined with -o or --since"),
         (&["scan", "--keep-daily", "3", "-o", "i", "t"], "require --keep"),
-        (&["scan", "--full", "-o", "i", "t"], "require --keep"),
+        (&["scan", "--only-changed", "-o", "i", "t"], "require --keep"),
         (&["scan", "--keep", "store", "--estimate", "1s", "t"], "cannot be combined with --keep"),
         (&["scan", "--keep", "store", "--keep-last", "0", "t"], "a number, at least 1"),
         (&["history", "--keep-last", "1"], "require prune"),

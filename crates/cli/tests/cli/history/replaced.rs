@@ -20,7 +20,7 @@ fn an_inventory_of_a_clock_that_was_ahead_is_not_the_newest() {
         format!("'store/{later}' is ignored, because its time is in the future: is a clock wrong?\n");
     let mut made = Vec::new();
     for _ in 0..2 {
-        let (_, errors) = run(&tree, &["scan", "--keep", "store", "--keep-last", "1", "--full", "t"]);
+        let (_, errors) = run(&tree, &["scan", "--keep", "store", "--keep-last", "1", "t"]);
         assert_eq!(errors, format!("fathom scan: {message}"));
         let mut left = names(&tree);
         assert_eq!(left.pop_last().as_deref(), Some(later));
@@ -28,7 +28,7 @@ fn an_inventory_of_a_clock_that_was_ahead_is_not_the_newest() {
         assert!(left.is_empty(), "{left:?}");
     }
     assert_ne!(made[0], made[1]);
-    run(&tree, &["scan", "--keep", "store", "--full", "t"]);
+    run(&tree, &["scan", "--keep", "store", "t"]);
     let (out, errors) = run(&tree, &["grew", "--json", "store"]);
     assert!(!out.contains(later) && errors == format!("fathom grew: {message}"), "{out} {errors}");
     let (out, errors) = run(&tree, &["history", "prune", "--keep-last", "1", "store"]);
@@ -46,7 +46,7 @@ fn what_has_a_hundredth_of_the_entries_replaces_nothing() {
     let full = names(&tree).pop_last().unwrap();
     fs::rename(tree.at("t"), tree.at("away")).unwrap();
     fs::create_dir(tree.at("t")).unwrap();
-    let keep = || fathom(&tree, ["scan", "--keep", "store", "--keep-last", "1", "--full", "t"]);
+    let keep = || fathom(&tree, ["scan", "--keep", "store", "--keep-last", "1", "t"]);
     for (round, what) in ["may be of another tree than 'store/", "' is kept, as 'store/"].iter().enumerate() {
         let output = keep();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -74,7 +74,7 @@ fn a_filesystem_that_is_not_mounted_replaces_nothing() {
     let tree = Tree::parse("t/below 1, t/mount 1");
     let script = format!(
         "set -e; mount -t tmpfs none t; touch t/1 t/2 t/3
-         scan() {{ '{0}' scan --keep store --keep-last 1 --full t && echo kept || echo status $?; ls store | wc -l; }}
+         scan() {{ '{0}' scan --keep store --keep-last 1 t && echo kept || echo status $?; ls store | wc -l; }}
          scan; umount t; scan; scan; mount -t tmpfs none t; touch t/1 t/2; scan; umount t",
         program().display()
     );

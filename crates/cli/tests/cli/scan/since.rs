@@ -84,7 +84,7 @@ fn unchanged_directories_are_not_read() {
         let count = |manifest: serde_json::Value| manifest["since"]["directories"].as_u64().unwrap();
         assert_eq!(count(manifest(&new)), dirs.len() as u64, "{model}");
         assert!(stderr.contains(&format!(
-            "fathom scan: {0} of {0} directories had not changed: their {1} entries were copied from '{2}'\n",
+            "fathom scan: {0} of {0} directories had not changed: their {1} entries were copied from '{2}'; files changed in place in them still have their old sizes\n",
             dirs.len(),
             rows(&new, "entries").len(),
             old.canonicalize().unwrap().display(),
