@@ -44,8 +44,8 @@ pub(crate) const FLAGS: &[Flag<DiffOption>] = &[
         .more(
             "The largest difference comes first. Each line has the change of the disk usage, of the \
              apparent size and of the number of entries, including everything below the directory, and the \
-             path, below a header on a terminal. A file with several names counts once. `~` precedes a \
-             line if something below the directory is missing in an inventory.",
+             path, below a header on a terminal. Each name of a file is an entry; its size counts once. `~` \
+             precedes a line if something below the directory is missing in an inventory.",
         ),
     both(DiffOption::Lines, b'n', "lines", CHANGES, "print at most N lines (default: 20), with `--dirs`")
         .required("N", ValueKind::Text),

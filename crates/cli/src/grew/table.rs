@@ -101,7 +101,7 @@ pub(crate) const GREW: Command<GrewOption> = Command {
 const RULES: Note = Note {
     title: "What counts",
     text: &[
-        "A file with several names counts once. A directory that was moved is compared with itself at its \
+        "Each name of a file is an entry; its size counts once. A directory that was moved is compared with itself at its \
          former place. `~` precedes a line if something below the directory is missing in an inventory. \
          `--by dir` ignores trees that only one inventory has; the other values refuse such inventories.",
         "The free space is that of the file system of the scanned trees, as df(1) shows it for users other \

@@ -71,9 +71,9 @@ pub(crate) const TOP: Command<TopOption> = Command {
          directory of `fathom scan --keep`, the newest inventory in it is read. The scanned trees are not \
          read.",
         "Each line has the disk usage, the apparent size (0 for directories), the number of entries, the \
-         share of the disk usage, and the directory, file or group, below a header on a terminal. A file \
-         with several names counts once: in a total under the first name in the order of the scan, and in \
-         each directory that has any of its names.",
+         share of the disk usage, and the directory, file or group, below a header on a terminal. Each name \
+         of a file is an entry. The size of a file with several names counts once: in a total under the \
+         first name in the order of the scan, and in each directory that has any of its names.",
     ],
     sections: &[SHOWN, ABOUT],
     flags: FLAGS,

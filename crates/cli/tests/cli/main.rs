@@ -8,6 +8,7 @@ extern crate self as libfuzzer_sys;
 mod arguments;
 mod bench;
 mod corpora;
+mod counts;
 mod diff;
 mod du_gnu;
 mod du_property;

@@ -46,23 +46,52 @@ fn joined(directory: &[u8], name: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Returns the rows of entries in `scope` that count, each with its sum.
+/// Returns the rows of entries in `scope` whose sizes count, each with its sum.
 pub(super) fn counted(
     group: &RowGroup<'_>,
     scope: &Scope,
     first_names: &mut FirstNames,
 ) -> parquet::errors::Result<Vec<(usize, UsageSum)>> {
+    let mut names = counted_names(group, scope, first_names)?;
+    names.retain(|name| name.is_first);
+    Ok(names.into_iter().map(|name| (name.row, name.sum)).collect())
+}
+
+/// A name of an inode that is not a directory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CountedName {
+    pub(super) row: usize,
+    /// One entry, with the sizes of the inode if they count here.
+    pub(super) sum: UsageSum,
+    /// Whether the sizes count here.
+    pub(super) is_first: bool,
+}
+
+/// Returns the rows of entries in `scope`, without rows that operands repeat.
+pub(super) fn counted_names(
+    group: &RowGroup<'_>,
+    scope: &Scope,
+    first_names: &mut FirstNames,
+) -> parquet::errors::Result<Vec<CountedName>> {
     let [size, blocks, nlink] = [group.numbers("size")?, group.numbers("blocks")?, group.numbers("nlink")?];
-    let sum = |row: usize| UsageSum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
+    let first = |row: usize| {
+        let sum = UsageSum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
+        CountedName { row, sum, is_first: true }
+    };
+    let further = |row: usize| CountedName { row, sum: UsageSum::new(1, 0, 0), is_first: false };
     let has_links = nlink.or_zero().iter().any(|nlink| *nlink > 1);
     if scope.counts_all() && !has_links {
-        return Ok((0..group.rows()).map(|row| (row, sum(row))).collect());
+        return Ok((0..group.rows()).map(first).collect());
     }
     let [dir_id, dev, ino] = [group.numbers("dir_id")?, group.numbers("dev")?, group.numbers("ino")?];
-    let mut counts = |row: &usize| {
-        let [nlink, dir_id, dev, ino] = [&nlink, &dir_id, &dev, &ino].map(|column| column.or_zero()[*row]);
+    let name = |row: usize| {
+        let [nlink, dir_id, dev, ino] = [&nlink, &dir_id, &dev, &ino].map(|column| column.or_zero()[row]);
         let has_one_row = nlink <= 1 && !scope.has_operands();
-        scope.contains(dir_id) && (has_one_row || first_names.counts(dev, ino, dir_id))
+        match scope.contains(dir_id) {
+            false => None,
+            true if has_one_row || first_names.counts(dev, ino, dir_id) => Some(first(row)),
+            true => (nlink > 1).then(|| further(row)),
+        }
     };
-    Ok((0..group.rows()).filter(|row| counts(row)).map(|row| (row, sum(row))).collect())
+    Ok((0..group.rows()).filter_map(name).collect())
 }

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::files::counted;
+use super::files::counted_names;
 use super::links::HardLinks;
 use super::scope::{Scope, is_entered};
 use super::{AGES, GroupKey, ReportKind, ReportRow, SIZES, UsageReport, UsageSum};
@@ -28,10 +28,10 @@ pub(super) fn reports(
     let scope = Scope::read(inventory, span)?;
     let mut first_names = HardLinks::read(inventory, &scope)?.within(&scope).first_names();
     inventory.each(Table::Entries, |group| {
-        let rows = counted(group, &scope, &mut first_names)?;
+        let names = counted_names(group, &scope, &mut first_names)?;
         for (by, groups) in &mut totals {
             let property = GroupProperty::of_entries(*by, group, now)?;
-            rows.iter().for_each(|(row, sum)| groups.add(property.key(*row), sum));
+            names.iter().for_each(|name| groups.add(property.key(name.row), &name.sum));
         }
         Ok(())
     })?;

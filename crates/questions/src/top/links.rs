@@ -1,4 +1,5 @@
-//! Hard links: which of the names of an inode counts, and the surplus of the others.
+//! Hard links: under which of its names the sizes of an inode count, and the surplus of the others.
+//! All names are entries.
 
 use std::collections::HashMap;
 
@@ -43,7 +44,8 @@ impl HardLinks {
             let [size, blocks] = [group.numbers("size")?, group.numbers("blocks")?];
             for row in (0..group.rows()).filter(|row| scope.span.contains(dir_id.or_zero()[*row])) {
                 let [dev, ino, dir_id] = [&dev, &ino, &dir_id].map(|column| column.or_zero()[row]);
-                let sum = UsageSum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
+                // Each name is an entry; only the sizes of the inode count once.
+                let sum = UsageSum::new(0, blocks.or_zero()[row], size.or_zero()[row]);
                 names.push(LinkName { dev, ino, row_index: start + row, dir_id, sum });
             }
             start += group.rows();
@@ -193,7 +195,7 @@ impl LinkSurplus {
         while let Some((_, below)) = self.found.pop_if(|found| found.0 >= pre) {
             sum.add(&below);
         }
-        if sum.entries > 0 {
+        if sum != UsageSum::default() {
             self.found.push((pre, sum));
         }
         Some(sum)

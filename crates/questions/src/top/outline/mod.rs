@@ -11,7 +11,7 @@ mod select;
 use std::collections::HashMap;
 
 use super::UsageSum;
-use super::files::counted;
+use super::files::{CountedName, counted_names};
 use super::groups::age_group;
 use super::scope::Scope;
 use fathom_inventory::store::Span;
@@ -178,14 +178,17 @@ impl<'a> OutlineBuilder<'a> {
         let mut first_names = self.selection.links.first_names();
         let (mut start, mut next) = (0, 0);
         inventory.each(Table::Entries, |group| {
-            let rows = counted(group, scope, &mut first_names)?;
+            let names = counted_names(group, scope, &mut first_names)?;
             let columns = FileColumns::read(group)?;
-            for (row, sum) in rows {
+            for CountedName { row, sum, is_first } in names {
                 let mix = columns.mix(row, self.options);
                 let kind = mix.kind.and_then(|kind| self.kinds.get_mut(usize::from(kind)));
                 kind.into_iter().for_each(|of_kind| of_kind.add(&sum));
                 if mix.ignored == Some(true) {
                     self.ignored.add(&sum);
+                }
+                if !is_first {
+                    continue;
                 }
                 if let Some((_, at)) = self.files.get(next).filter(|(at, _)| *at == start + row) {
                     let node = &mut self.nodes[*at];
