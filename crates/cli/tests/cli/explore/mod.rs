@@ -2,6 +2,7 @@
 //! terminal is as it was before however the program ends.
 
 mod ends;
+mod full_disk;
 mod session;
 pub(crate) mod tmux;
 
