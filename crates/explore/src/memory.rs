@@ -23,6 +23,7 @@ pub fn file(name: &str, bytes: u64, mtime_s: i64) -> Row {
         uid: Some(0),
         gid: 0,
         amount: Amount { apparent: bytes, allocated: bytes, entries: 0 },
+        shared: 0,
         newest_mtime_s: Some(mtime_s),
         growth: None,
         state: RowState::Complete,

@@ -68,6 +68,9 @@ pub struct Row {
     pub gid: u32,
     /// Sizes and number of entries.
     pub amount: Amount<u64>,
+    /// The allocated bytes below a directory that also have names elsewhere (hard links): without
+    /// these names, removing the directory does not free them.
+    pub shared: u64,
     /// The newest modification of the entry or of anything below it, in seconds since 1970, if it
     /// is known.
     pub newest_mtime_s: Option<i64>,

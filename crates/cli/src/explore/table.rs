@@ -178,7 +178,8 @@ const KEYS: Note = Note {
          removed since the older inventory, `H` has several names (hard links), `@` neither a file nor a \
          directory, `e` an empty directory.",
         "A file with several names counts once in the size of each directory that has one of them, at any \
-         depth, as in ncdu; each name is an entry.",
+         depth, as in ncdu; each name is an entry. `(64M shared)` behind a directory means that 64M of it \
+         have names elsewhere, too: removing the directory does not free them.",
     ],
     man_only: true,
 };

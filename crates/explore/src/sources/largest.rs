@@ -78,6 +78,7 @@ mod tests {
             uid: None,
             gid: 0,
             amount: Amount { allocated, ..Amount::default() },
+            shared: 0,
             newest_mtime_s: None,
             growth: None,
             state: RowState::Complete,

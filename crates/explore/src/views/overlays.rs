@@ -111,6 +111,10 @@ fn info(state: &State, row: &Row) -> Vec<String> {
     ];
     // An entry that is gone has neither sizes nor an inode.
     lines.extend(sizes.into_iter().filter(|_| !is_gone(row)));
+    if row.shared > 0 {
+        let shared = text::size(row.shared, state.settings.units);
+        lines.push(format!("shared    {shared} also have names elsewhere (hard links)"));
+    }
     lines.push(format!("newest    {}", unless_unknown(newest)));
     lines.push(format!("owner     {}", unless_unknown(owner)));
     lines.push(format!("state     {}", table::state_words(row.state)));

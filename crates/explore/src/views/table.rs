@@ -229,6 +229,9 @@ fn shown_name(state: &State, row: &Row, place: Option<&Place>, listing: &Listing
     if row.file_type == FileType::Directory && !name.ends_with('/') {
         name.push('/');
     }
+    if row.shared > 0 {
+        name.push_str(&format!(" ({} shared)", text::size(row.shared, state.settings.units)));
+    }
     name
 }
 

@@ -640,3 +640,14 @@ fn a_search_is_not_repeated_when_sums_grow_and_can_be_stopped() {
     assert!(matches!(&effects[..], [Effect::CancelQuery, Effect::Query(query)]
         if matches!(query.kind, QueryKind::Directory(_))));
 }
+
+#[test]
+fn a_directory_shows_what_it_shares_with_others() {
+    let mut source = MemorySource::default();
+    let root = source.root("/data", Some(b"/data"));
+    source.add(root, b"", Row { shared: 64 << 20, ..directory("backups", 90 << 20, 0) });
+    let mut it = Driver::new(source, Settings::default());
+    assert!(it.screen(80, 10).contains("backups/ (64M shared)"));
+    it.keys("i");
+    assert!(it.screen(80, 20).contains("shared    64M also have names elsewhere (hard links)"));
+}

@@ -68,6 +68,8 @@ pub struct BrowsedDir {
     /// The sum of everything at and below it: of the sizes of an inode with several names once, but
     /// each name is an entry. Zero for a directory that was skipped.
     pub sum: UsageSum,
+    /// The allocated bytes below it of inodes that have names elsewhere as well.
+    pub shared: u64,
     /// The newest modification of it or of anything below it, in seconds since 1970.
     pub newest_mtime_s: Option<i64>,
 }
@@ -408,6 +410,7 @@ impl BrowseColumns {
             meta,
             state,
             has_gap: corrections.has_gap(key.span()),
+            shared: corrections.shared(key.span()),
             sum: if state == DirState::Skipped { UsageSum::default() } else { sum },
             newest_mtime_s: below.max(meta.map(|meta| meta.mtime.sec)),
         })

@@ -18,7 +18,9 @@ pub(super) struct SumCorrections {
     /// Directories with several names of an inode below them, each with what the names but one add
     /// to its size.
     links: HashMap<i64, UsageSum>,
-    /// The same for all roots together.
+    /// The allocated bytes below directories of inodes that have names elsewhere as well.
+    shared: HashMap<i64, u64>,
+    /// The same as `links` for all roots together.
     links_of_all: UsageSum,
     /// The numbers of incomplete directories.
     gaps: Vec<i64>,
@@ -38,8 +40,9 @@ impl SumCorrections {
             (dir, total)
         };
         let skipped = skipped.into_iter().map(add).collect();
-        let (links, links_of_all) = read_surplus(inventory, &HardLinks::read_all(inventory)?)?;
-        Ok(Self { skipped, links, links_of_all, gaps })
+        let mut corrections = Self { skipped, gaps, ..Self::default() };
+        corrections.read_links(inventory, &HardLinks::read_all(inventory)?)?;
+        Ok(corrections)
     }
 
     /// Corrects the sums for the names that are left of inodes with several names.
@@ -53,8 +56,44 @@ impl SumCorrections {
         }
         let mut links = HardLinks::read_all(inventory)?;
         links.retain(keeps);
-        (self.links, self.links_of_all) = read_surplus(inventory, &links)?;
+        self.read_links(inventory, &links)
+    }
+
+    /// Reads what names of inodes that count already add to the size of each directory, and of all
+    /// roots, and what directories share with others. All names are entries.
+    fn read_links(&mut self, inventory: &Inventory, links: &HardLinks) -> Result<(), Error> {
+        let (mut surplus, mut whole) = (LinkSurplus::new(links), links.whole());
+        (self.links, self.shared, self.links_of_all) = Default::default();
+        let names = links.bytes_by_dir();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let until = sums_before(&names);
+        let size = |sum: UsageSum| UsageSum { entries: 0, ..sum };
+        inventory.each(Table::Dirs, |group| {
+            let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
+            for (pre, post) in pre.or_zero().iter().zip(post.or_zero()) {
+                let sums = surplus.of(*pre, *post).zip(whole.of(*pre, *post));
+                let (sum, whole) = sums.ok_or_else(|| damaged("its directories are out of order"))?;
+                if sum != UsageSum::default() {
+                    self.links.insert(*pre, size(sum));
+                }
+                let at = |end: i64| until[names.partition_point(|(dir, _)| *dir < end)];
+                let all = at(post.saturating_add(1)).saturating_sub(at(*pre));
+                let shared = all.saturating_sub(sum.allocated).saturating_sub(whole.allocated);
+                if shared > 0 {
+                    self.shared.insert(*pre, shared);
+                }
+            }
+            ReadResult::Ok(())
+        })?;
+        self.links_of_all = size(surplus.rest());
         Ok(())
+    }
+
+    /// Returns the allocated bytes of inodes below a directory that have names elsewhere as well.
+    pub(super) fn shared(&self, span: Span) -> u64 {
+        self.shared.get(&span.first).copied().unwrap_or_default()
     }
 
     /// Returns what names of inodes that count already add to the size of a directory with this
@@ -86,29 +125,13 @@ impl SumCorrections {
     }
 }
 
-/// Returns what names of inodes that count already add to the size of each directory, and of all
-/// roots. All of them are entries.
-fn read_surplus(
-    inventory: &Inventory,
-    links: &HardLinks,
-) -> Result<(HashMap<i64, UsageSum>, UsageSum), Error> {
-    let (mut found, mut surplus) = (HashMap::new(), LinkSurplus::new(links));
-    let size = |sum: UsageSum| UsageSum { entries: 0, ..sum };
-    if surplus.is_empty() {
-        return Ok((found, UsageSum::default()));
+/// Returns the sums of the bytes before each name, and of all.
+fn sums_before(names: &[(i64, u64)]) -> Vec<u64> {
+    let mut sums = vec![0_u64];
+    for (_, bytes) in names {
+        sums.push(sums[sums.len() - 1].saturating_add(*bytes));
     }
-    inventory.each(Table::Dirs, |group| {
-        let [pre, post] = [group.numbers("pre")?, group.numbers("post")?];
-        for (pre, post) in pre.or_zero().iter().zip(post.or_zero()) {
-            let sum = surplus.of(*pre, *post);
-            let sum = sum.ok_or_else(|| damaged("its directories are out of order"))?;
-            if sum.entries > 0 {
-                found.insert(*pre, size(sum));
-            }
-        }
-        ReadResult::Ok(())
-    })?;
-    Ok((found, size(surplus.rest())))
+    sums
 }
 
 fn read_states(

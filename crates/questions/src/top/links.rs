@@ -17,6 +17,8 @@ struct LinkName {
     row_index: usize,
     dir_id: i64,
     sum: UsageSum,
+    /// The number of names of the inode, in the inventory or not.
+    links: i64,
 }
 
 /// Two names of an inode that are neighbours in the order of the walk. The second one is counted
@@ -41,12 +43,14 @@ impl HardLinks {
         let mut start = 0;
         inventory.each(Table::Links, |group| {
             let [dir_id, dev, ino] = [group.numbers("dir_id")?, group.numbers("dev")?, group.numbers("ino")?];
-            let [size, blocks] = [group.numbers("size")?, group.numbers("blocks")?];
+            let [size, blocks, nlink] =
+                [group.numbers("size")?, group.numbers("blocks")?, group.numbers("nlink")?];
             for row in (0..group.rows()).filter(|row| scope.span.contains(dir_id.or_zero()[*row])) {
                 let [dev, ino, dir_id] = [&dev, &ino, &dir_id].map(|column| column.or_zero()[row]);
                 // Each name is an entry; only the sizes of the inode count once.
                 let sum = UsageSum::new(0, blocks.or_zero()[row], size.or_zero()[row]);
-                names.push(LinkName { dev, ino, row_index: start + row, dir_id, sum });
+                let links = nlink.or_zero()[row];
+                names.push(LinkName { dev, ino, row_index: start + row, dir_id, sum, links });
             }
             start += group.rows();
             Ok(())
@@ -88,6 +92,28 @@ impl HardLinks {
         pairs
     }
 
+    /// Returns the allocated bytes of each name, by the number of its directory, in this order.
+    pub(crate) fn bytes_by_dir(&self) -> Vec<(i64, u64)> {
+        let mut bytes: Vec<_> = self.0.iter().map(|name| (name.dir_id, name.sum.allocated)).collect();
+        bytes.sort_unstable();
+        bytes
+    }
+
+    /// Returns the sums of the inodes all of whose names are here, for the directories that have
+    /// all of them.
+    pub(crate) fn whole(&self) -> LinkSurplus {
+        let same = |one: &LinkName, other: &LinkName| (one.dev, one.ino) == (other.dev, other.ino);
+        let inodes = self.0.chunk_by(same).filter(|names| names.len() as i64 >= names[0].links);
+        let pair = |names: &[LinkName]| {
+            let dirs = || names.iter().map(|name| name.dir_id);
+            let (low, high) = (dirs().min().unwrap_or(0), dirs().max().unwrap_or(0));
+            LinkPair { low, high, second: high, sum: names[0].sum }
+        };
+        let mut pairs: Vec<_> = inodes.map(pair).collect();
+        pairs.sort_unstable_by_key(|pair| pair.high);
+        LinkSurplus::of_pairs(pairs)
+    }
+
     /// Returns the sum of the names that do not count.
     pub(super) fn surplus_total(&self) -> UsageSum {
         let mut surplus = UsageSum::default();
@@ -122,7 +148,7 @@ fn read_operands(inventory: &Inventory, scope: &Scope, names: &mut Vec<LinkName>
             let [dev, ino, dir_id] = [&dev, &ino, &dir_id].map(|column| column.or_zero()[row]);
             if scope.is_operand((dev, ino)) {
                 let sum = UsageSum::new(1, blocks.or_zero()[row], size.or_zero()[row]);
-                names.push(LinkName { dev, ino, row_index: start + row, dir_id, sum });
+                names.push(LinkName { dev, ino, row_index: start + row, dir_id, sum, links: 1 });
             }
         }
         start += group.rows();
@@ -161,13 +187,12 @@ pub(crate) struct LinkSurplus {
 
 impl LinkSurplus {
     pub(crate) fn new(links: &HardLinks) -> Self {
-        let pairs = links.pairs().into_iter().peekable();
-        Self { pairs, open: Default::default(), found: Vec::new(), last_post: i64::MIN }
+        Self::of_pairs(links.pairs())
     }
 
-    /// Returns whether no directory has any.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pairs.len() == 0 && self.open.is_empty()
+    fn of_pairs(pairs: Vec<LinkPair>) -> Self {
+        let pairs = pairs.into_iter().peekable();
+        Self { pairs, open: Default::default(), found: Vec::new(), last_post: i64::MIN }
     }
 
     /// Returns the surplus that is in no directory, because the names are below several roots.
@@ -214,6 +239,7 @@ mod tests {
             row_index,
             dir_id: *dir_id,
             sum,
+            links: 2,
         };
         let mut names: Vec<_> = names.iter().enumerate().map(name).collect();
         names.sort_unstable();
@@ -235,7 +261,6 @@ mod tests {
         assert_eq!(too_many(&[(7, 4), (7, 2), (7, 1)]), [0, 0, 1, 0, 2], "names behind subdirectories");
         assert_eq!(too_many(&[(7, 0), (7, 5)]), [0; 5], "an operand of its own");
         let mut surplus = LinkSurplus::new(&links(&[(7, 0), (7, 5), (8, 9), (8, 9), (9, 2), (9, 3)]));
-        assert!(!surplus.is_empty());
         assert!(ROWS.iter().all(|(pre, post)| surplus.of(*pre, *post).is_some()));
         assert_eq!(surplus.rest().entries, 2, "what no directory contains");
         assert_eq!(LinkSurplus::new(&links(&[])).of(2, 1), None);

@@ -12,7 +12,7 @@ const GUIDE: &str = include_str!("../../../../../docs/disk-full.md");
 const SETUP: &str = r#"set -e
 mount -t tmpfs -o size=64m none disk
 cd disk
-mkdir -p usr proc dev opt tmp mnt/inventories srv/app var/log root/.cache/builds root/old-project
+mkdir -p usr proc dev opt tmp mnt/inventories srv/app var/log ann/.cache/builds ann/old-project
 for dir in bin lib lib64; do
     if [ -L /$dir ]; then cp -P /$dir $dir; elif [ -d /$dir ]; then mkdir $dir; mount --bind /$dir $dir; fi
 done
@@ -21,13 +21,13 @@ touch opt/fathom; mount --bind "$1" opt/fathom
 mount -t tmpfs -o size=64m none mnt/inventories
 head -c 12m /dev/zero >srv/app/old.log; head -c 11m /dev/zero >srv/app/new.log; head -c 1m /dev/zero >srv/app/older.log
 touch -d '200 days ago' srv/app/old.log srv/app/older.log
-for number in 1 2 3 4 5 6 7 8 9; do head -c 300k /dev/zero >root/.cache/builds/$number; done
-head -c 1m /dev/zero >root/old-project/notes
+for number in 1 2 3 4 5 6 7 8 9; do head -c 300k /dev/zero >ann/.cache/builds/$number; done
+head -c 1m /dev/zero >ann/old-project/notes
 head -c 3m /dev/zero >var/log/deleted.log
 exec 9<var/log/deleted.log; sleep 600 <&9 >/dev/null 2>&1 & echo $! >tmp/pid; exec 9<&-
 rm var/log/deleted.log
 head -c 100m /dev/zero >fill 2>/dev/null || true
-exec chroot . /usr/bin/env -i TERM="$TERM" LC_ALL=C.UTF-8 PS1='full$ ' PATH=/opt:/usr/bin:/bin HOME=/root TMPDIR=/tmp /bin/sh
+exec chroot . /usr/bin/env -i TERM="$TERM" LC_ALL=C.UTF-8 PS1='full$ ' PATH=/opt:/usr/bin:/bin HOME=/ann TMPDIR=/tmp /bin/sh
 "#;
 
 /// Returns the commands of the guide, without their comments.
@@ -90,7 +90,7 @@ fn the_guide_frees_a_full_disk() {
     tmux.wait_for("removed 1 file, 12M; 12M free now");
     tmux.text("q");
     let screen = tmux.wait_for("fathom explore: removed 1 file, 12M; log: ");
-    assert!(screen.contains("/root/.local/state/fathom/remov"), "{screen}");
+    assert!(screen.contains("/ann/.local/state/fathom/remov"), "{screen}");
 
     // The same disk, full again.
     tmux.line(
@@ -106,10 +106,10 @@ fn the_guide_frees_a_full_disk() {
         let screen = run(&tmux, &command, number);
         assert!(screen.contains(&format!("status 0 of {number}\n")), "{command}:\n{screen}");
     }
-    let gone = "ls /root/.cache/builds /root/old-project /srv/app/older.log 2>&1 | grep -c 'No such file'";
+    let gone = "ls /ann/.cache/builds /ann/old-project /srv/app/older.log 2>&1 | grep -c 'No such file'";
     let screen = run(&tmux, gone, 100);
     assert!(screen.contains("\n3\n"), "{screen}");
-    let screen = run(&tmux, "ls /srv/app /root/.local/share/Trash/files; wc -l <removed.jsonl", 101);
+    let screen = run(&tmux, "ls /srv/app /ann/.local/share/Trash/files; wc -l <removed.jsonl", 101);
     assert!(
         screen.contains("new.log\n") && screen.contains("old-project\n") && screen.contains("\n1\n"),
         "{screen}"

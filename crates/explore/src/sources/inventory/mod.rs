@@ -73,7 +73,7 @@ struct InventoryTree {
 
 /// An entry of an inventory, before it becomes a row.
 enum FoundEntry<'a> {
-    Dir(BrowsedDir),
+    Dir(Box<BrowsedDir>),
     File(BrowsedEntry<'a>),
 }
 
@@ -136,7 +136,7 @@ impl InventoryTree {
         with: &mut dyn FnMut(FoundEntry<'_>),
     ) -> Result<(), SourceError> {
         let read = self.browser.dirs(of, cancelled, &mut |dir| {
-            with(FoundEntry::Dir(dir));
+            with(FoundEntry::Dir(Box::new(dir)));
             ControlFlow::Continue(())
         });
         complete(read)?;
@@ -349,6 +349,7 @@ fn dir_row(dir: &BrowsedDir) -> Row {
     Row {
         file_type: FileType::Directory,
         amount: amount_of(&dir.sum),
+        shared: dir.shared,
         newest_mtime_s: dir.newest_mtime_s.filter(|_| row.newest_mtime_s.is_some()).or(row.newest_mtime_s),
         ..row
     }
@@ -370,6 +371,7 @@ fn meta_row(name: &[u8], meta: Option<&Meta>, state: RowState) -> Row {
         uid: meta.and_then(uid_of),
         gid: meta.map_or(0, |meta| meta.gid),
         amount: meta.map(sizes_of).unwrap_or_default(),
+        shared: 0,
         newest_mtime_s: meta.and_then(mtime_of),
         growth: None,
         state,

@@ -414,3 +414,37 @@ fn a_search_finds_every_name_in_the_whole_tree() {
         }
     }
 }
+
+#[test]
+fn directories_have_what_they_share_with_others() {
+    let tree = TestTree::without_links(3);
+    for path in ["one/inside", "two"] {
+        fs::create_dir_all(tree.root().join(path)).unwrap();
+    }
+    let link = |from: &str, to: &str| fs::hard_link(tree.root().join(from), tree.root().join(to)).unwrap();
+    for (name, bytes) in [("one/all", 40_000), ("one/inside/both", 70_000), ("two/alone", 9_000)] {
+        fs::write(tree.root().join(name), vec![1; bytes]).unwrap();
+    }
+    link("one/all", "one/inside/all");
+    link("one/inside/both", "two/both");
+    fs::hard_link(tree.root().join("two/alone"), tree.beside("elsewhere")).unwrap();
+    let out = scanned(&tree, "some.inv", Scan::default());
+    let mut inventory = InventorySource::open(&out, None).unwrap();
+    let mut live = LiveSource::start(vec![tree.c_root()], LiveOptions::default()).unwrap();
+    live.wait();
+    let allocated = |name: &str| sizes(&tree.root().join(name)).allocated;
+    let [all, both, alone] = ["one/all", "two/both", "two/alone"].map(allocated);
+    for source in [&mut inventory as &mut dyn Source, &mut live] {
+        let mut shared = |below: &str, name: &str| {
+            let rows = listed(source, below.as_bytes());
+            rows.into_iter().find(|row| *row.name == *name.as_bytes()).unwrap().shared
+        };
+        assert_eq!((shared("", "one"), shared("", "two")), (both, both + alone));
+        assert_eq!(shared("one", "inside"), all + both);
+        assert!(
+            listed(source, b"")
+                .iter()
+                .all(|row| row.shared == 0 || [&b"one"[..], b"two"].contains(&&*row.name))
+        );
+    }
+}

@@ -16,6 +16,8 @@ pub(super) struct LinkedInodes(HashMap<Identity, LinkedInode>);
 struct LinkedInode {
     /// The sizes of the inode when it was counted.
     sizes: Amount<u64>,
+    /// The number of its names, found or not.
+    links: u64,
     /// The directories of its names, in the order of the tree, in which everything below a
     /// directory is together. So no other name is nearer to one than its neighbours.
     dirs: Vec<u32>,
@@ -41,10 +43,12 @@ impl LinkedInodes {
         &mut self,
         identity: Identity,
         sizes: Amount<u64>,
+        links: u64,
         dir: u32,
         parent: impl Fn(u32) -> u32,
     ) -> LinkChange {
-        let inode = self.0.entry(identity).or_insert(LinkedInode { sizes, dirs: Vec::new() });
+        let inode = self.0.entry(identity).or_insert(LinkedInode { sizes, links, dirs: Vec::new() });
+        inode.links = links;
         let (path, mut of_other) = (path(dir, &parent), Vec::new());
         let at = inode.dirs.partition_point(|other| {
             fill_path(&mut of_other, *other, &parent);
@@ -75,6 +79,7 @@ impl LinkedInodes {
             return Some(LinkChange { sizes: inode.sizes, dir, end: dir, is_only: false });
         };
         inode.dirs.remove(at);
+        inode.links = inode.links.saturating_sub(1);
         let near = [at.checked_sub(1), Some(at)].map(|at| inode.dirs.get(at?).copied());
         let change = inode.change(dir, near, &parent);
         if change.is_only {
@@ -95,20 +100,55 @@ impl LinkedInodes {
             if !inode.dirs.iter().any(|dir| is_gone(*dir)) {
                 return true;
             }
+            let mut gone = 0;
             let (mut kept, mut dirs) = (Vec::new(), std::mem::take(&mut inode.dirs).into_iter().peekable());
             while let Some(dir) = dirs.next() {
                 if is_gone(dir) {
+                    gone += 1;
                     let near = [kept.last().copied(), dirs.peek().copied()];
                     changes.push(inode.change(dir, near, &parent));
                 } else {
                     kept.push(dir);
                 }
             }
+            // Names that a walk finds again set the number again.
+            inode.links = inode.links.saturating_sub(gone);
             inode.dirs = kept;
             !inode.dirs.is_empty()
         });
         changes
     }
+
+    /// Returns the allocated bytes of inodes that have a name at or below each directory, and
+    /// another name that was not found there.
+    pub(super) fn shared(&self, parent: impl Fn(u32) -> u32) -> HashMap<u32, u64> {
+        let mut shared: HashMap<u32, u64> = HashMap::new();
+        let (mut last, mut here) = (Vec::new(), Vec::new());
+        for LinkedInode { sizes, links, dirs } in self.0.values() {
+            // The directories that have all names are those above the first and the last of them.
+            let ends = dirs.first().zip(dirs.last()).filter(|_| dirs.len() as u64 >= *links);
+            let common = ends.map_or(0, |(first, end)| {
+                fill_path(&mut last, *end, &parent);
+                fill_path(&mut here, *first, &parent);
+                common_length(&here, &last)
+            });
+            last.clear();
+            for dir in dirs {
+                fill_path(&mut here, *dir, &parent);
+                for above in &here[common_length(&here, &last).max(common).min(here.len())..] {
+                    let bytes = shared.entry(*above).or_default();
+                    *bytes = bytes.saturating_add(sizes.allocated);
+                }
+                std::mem::swap(&mut last, &mut here);
+            }
+        }
+        shared
+    }
+}
+
+/// Returns the number of directories at the beginning of both paths.
+fn common_length(one: &[u32], other: &[u32]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
 impl LinkedInode {
@@ -162,11 +202,11 @@ mod tests {
     fn a_name_counts_up_to_the_first_directory_with_another_one() {
         let mut linked = LinkedInodes::default();
         let only = LinkChange { is_only: true, ..change(3, NONE) };
-        assert_eq!(linked.add(INODE, SIZES, 3, parent), only);
-        assert_eq!(linked.add(INODE, SIZES, 3, parent), change(3, 3), "a second name in it");
-        assert_eq!(linked.add(INODE, SIZES, 1, parent), change(1, 0));
-        assert_eq!(linked.add(INODE, SIZES, 6, parent), change(6, NONE), "the other root");
-        assert_eq!(linked.add(INODE, SIZES, 4, parent), change(4, 2));
+        assert_eq!(linked.add(INODE, SIZES, 9, 3, parent), only);
+        assert_eq!(linked.add(INODE, SIZES, 9, 3, parent), change(3, 3), "a second name in it");
+        assert_eq!(linked.add(INODE, SIZES, 9, 1, parent), change(1, 0));
+        assert_eq!(linked.add(INODE, SIZES, 9, 6, parent), change(6, NONE), "the other root");
+        assert_eq!(linked.add(INODE, SIZES, 9, 4, parent), change(4, 2));
         assert_eq!(linked.remove(INODE, 4, parent), Some(change(4, 2)));
         assert_eq!(linked.remove(INODE, 2, parent), Some(change(2, 2)), "it was not found");
         assert_eq!(linked.remove_dirs(|dir| dir == 1 || dir == 6, parent), [change(1, 0), change(6, NONE)]);
@@ -202,7 +242,7 @@ mod tests {
                 let dir = random.below(PARENTS.len()) as u32;
                 match random.below(8) {
                     0..4 => {
-                        apply(&mut counted, linked.add(INODE, SIZES, dir, parent), |a, b| a + b);
+                        apply(&mut counted, linked.add(INODE, SIZES, 9, dir, parent), |a, b| a + b);
                         names.push(dir);
                     }
                     4..7 => {
@@ -219,6 +259,26 @@ mod tests {
                 }
                 assert_eq!(counted, counts(&names), "seed {seed}: {names:?}");
                 assert_eq!(linked.knows(INODE), !names.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn directories_share_inodes_with_names_outside() {
+        for seed in fathom_cases::seeds(100) {
+            let mut random = Random::new(seed);
+            let names: Vec<_> =
+                (0..1 + random.below(5)).map(|_| random.below(PARENTS.len()) as u32).collect();
+            let links = names.len() as u64 + random.below(2) as u64;
+            let mut linked = LinkedInodes::default();
+            for dir in &names {
+                linked.add(INODE, SIZES, links, *dir, parent);
+            }
+            let shared = linked.shared(parent);
+            for dir in 0..PARENTS.len() as u32 {
+                let inside = names.iter().filter(|name| path(**name, &parent).contains(&dir)).count() as u64;
+                let expected = (inside > 0 && inside < links).then_some(SIZES.allocated);
+                assert_eq!(shared.get(&dir).copied(), expected, "seed {seed}: {dir} of {names:?}, {links}");
             }
         }
     }

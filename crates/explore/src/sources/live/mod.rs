@@ -325,7 +325,8 @@ impl LiveSource {
     fn complete(&self, place: &Place, rows: &mut [Row]) {
         let hasher = RandomState::new();
         let (dir, known) = {
-            let tree = self.shared.tree();
+            let mut tree = self.shared.tree();
+            tree.find_shared();
             let Some(dir) = tree.find(place) else { return };
             let known: HashMap<u64, u32> =
                 tree.children(dir).map(|child| (hasher.hash_one(tree.name(child)), child)).collect();
@@ -344,7 +345,7 @@ impl LiveSource {
                 match found.filter(is_it) {
                     Some(child) => {
                         let found = tree.row(child);
-                        (row.amount, row.state) = (found.amount, found.state);
+                        (row.amount, row.shared, row.state) = (found.amount, found.shared, found.state);
                         row.newest_mtime_s = row.newest_mtime_s.max(found.newest_mtime_s);
                     }
                     None if tree.is_retired(dir) || tree.state(dir) == RowState::Walking => {

@@ -215,7 +215,7 @@ impl LiveVisitor {
         let is_retired = tree.is_retired(dir);
         linked.retain(|(_, meta)| {
             sums.count(Amount::default(), meta);
-            !is_retired && tree.add_link(identity_of(meta), sizes_of(meta), dir)
+            !is_retired && tree.add_link(identity_of(meta), sizes_of(meta), meta.nlink, dir)
         });
     }
 
@@ -284,6 +284,7 @@ pub(super) fn file_row(name: &[u8], meta: &Meta) -> Row {
         uid: uid_of(meta),
         gid: meta.gid,
         amount: sizes_of(meta),
+        shared: 0,
         newest_mtime_s: mtime_of(meta),
         growth: None,
         state: RowState::Complete,
@@ -421,7 +422,7 @@ impl UnorderedVisitor for LiveVisitor {
             if !is_linked {
                 tree.count(top, meta);
             }
-            if !is_linked || tree.add_link(identity_of(meta), sizes_of(meta), top) {
+            if !is_linked || tree.add_link(identity_of(meta), sizes_of(meta), meta.nlink, top) {
                 let name = tree.name(top);
                 let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
                 let mut buffer = [0; EXTENSION_BYTES];
@@ -435,7 +436,7 @@ impl UnorderedVisitor for LiveVisitor {
         tree.remove_dir(top);
         let mut sums = BatchSums::default();
         if self.is_linked(meta) {
-            tree.add_link(identity_of(meta), sizes_of(meta), parent);
+            tree.add_link(identity_of(meta), sizes_of(meta), meta.nlink, parent);
             sums.count(Amount::default(), meta);
         } else {
             sums.count(sizes_of(meta), meta);
