@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the README: `fathom explore` and `fathom du --tree` of a directory, and a chart of the
-published runs.
+"""Makes the pictures of the README and the documents: `fathom explore` and `fathom du --tree` of a directory, a chart of
+the published runs, and charts of docs/reproduce.md.
 
     python3 benches/pictures.py --fathom target/release/fathom [--tree DIR] [--out docs/pictures]
 
-The chart has the medians of the run directories that `PANELS` names. The others are what the programs show, the
-explorer in a terminal of tmux. Standard library only.
+The first chart has the medians of the run directories that `PANELS` names; `reproduced.py` makes the others. The rest is
+what the programs show, the explorer in a terminal of tmux. Standard library only.
 """
 
 import argparse
@@ -21,6 +21,8 @@ import sys
 import time
 from dataclasses import dataclass
 from html import escape
+
+import reproduced
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RUNS = TOP / "benches/runs"
@@ -274,12 +276,14 @@ def explorer(fathom, directory):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--fathom", help="the program whose output is shown; without it, only the chart is made")
+    parser.add_argument("--fathom", help="the program whose output is shown; without it, only the charts are made")
     parser.add_argument("--tree", default="/usr/share", metavar="DIR", help="the directory that is shown")
     parser.add_argument("--out", default=TOP / "docs/pictures", type=pathlib.Path, metavar="DIR")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     pictures = {"speed.svg": chart()}
+    for comparison in reproduced.COMPARISONS:
+        pictures[comparison.name] = reproduced.chart(comparison, svg, SANS)
     if options.fathom:
         pictures["explore.svg"] = explorer(options.fathom, options.tree)
         pictures["du-tree.svg"] = tree(options.fathom, options.tree)

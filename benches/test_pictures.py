@@ -8,6 +8,7 @@ import unittest
 import xml.etree.ElementTree
 
 import pictures
+import reproduced
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -40,6 +41,28 @@ class Chart(unittest.TestCase):
             self.assertEqual(pictures.chart((panel,), pathlib.Path(runs)), drawn)
             with self.assertRaisesRegex(ValueError, "no runs of 'c'"):
                 pictures.median(pictures.Panel("t", "s", "run", "case", {}), "c", pathlib.Path(runs))
+
+
+class Reproduced(unittest.TestCase):
+    def test_the_committed_charts_are_those_of_the_tables(self):
+        for comparison in reproduced.COMPARISONS:
+            committed = pictures.TOP / "docs/pictures" / comparison.name
+            drawn = reproduced.chart(comparison, pictures.svg, pictures.SANS)
+            self.assertEqual(committed.read_text(encoding="utf-8"), drawn, comparison.name)
+            self.assertIn(f"pictures/{comparison.name}", reproduced.GUIDE.read_text(encoding="utf-8"))
+
+    def test_bars_begin_at_the_base_and_are_as_long_as_the_logarithm_of_the_ratio(self):
+        text = "| arm | published | here |\n|---|---|---|\n| `a` | 1:00 | 2 |\n| `b` | 4:00 | 1 |\n| `c` | | 2,000 |\n"
+        comparison = reproduced.Comparison("x.svg", "t", "| arm |", "a", (("", "published", "here"),))
+        self.assertEqual(list(reproduced.ratios(comparison, text)), [("b", [4, 0.5]), ("c", [None, 1000])])
+        drawn = reproduced.chart(comparison, pictures.svg, pictures.SANS, text)
+        bars = re.findall(r'x="([0-9.]+)" y="[0-9]+" width="([0-9.]+)" height="12" class="(published|here)"/><text', drawn)
+        line = float(re.search(r'd="M([0-9.]+) ', drawn).group(1))
+        double = reproduced.DOUBLE
+        found = [(float(left) - line, float(width), kind) for left, width, kind in bars]
+        self.assertEqual(found, [(0, 2 * double, "published"), (-double, double, "here"), (0, 6 * double, "here")])
+        with self.assertRaisesRegex(ValueError, "no table with the header"):
+            reproduced.table(text, "| method |")
 
 
 class Terminal(unittest.TestCase):
