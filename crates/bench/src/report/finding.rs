@@ -191,9 +191,9 @@ fn is_shown_faster(arm: &ArmSummary, threshold: f64) -> bool {
 }
 
 /// Returns whether `arm` is shown to be slower than the baseline, and by more than the share
-/// `threshold`.
+/// `threshold`. An arm that may be as fast as the fastest, if all arms are considered, is not.
 fn is_shown_slower(arm: &ArmSummary, threshold: f64) -> bool {
-    arm.ratio.is_some_and(|ratio| ratio.low > 1.0 + threshold)
+    !arm.among_best && arm.ratio.is_some_and(|ratio| ratio.low > 1.0 + threshold)
 }
 
 /// Names the arms that are slower, with the least factor, or their number if there are many.

@@ -3,6 +3,7 @@
 //!
 //! Owns: layout and rounding. Does not own: output and files.
 
+mod bars;
 mod columns;
 mod csv;
 mod finding;
@@ -10,10 +11,11 @@ mod json;
 mod number;
 mod table;
 
+pub use bars::BarStyle;
 pub use csv::{csv, plain_csv};
 pub use finding::{CellDecision, CellFinding, CellSentence, FasterArm, ToBaseline, sentences};
 pub use json::{SCHEMA, from_json, read, to_json, to_json_line};
-pub use table::{markdown_table, table};
+pub use table::{markdown_table, table, table_with_bars};
 
 pub(crate) use columns::{Align, aligned, markdown, markdown_text};
 pub(crate) use finding::baseline_of;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use super::bars::{BarRow, bars};
 use super::{
-    Align, CellSentence, aligned, baseline_of, escape_line, interval, markdown, markdown_text, sentences,
-    significant,
+    Align, BarStyle, CellSentence, aligned, baseline_of, escape_line, interval, markdown, markdown_text,
+    sentences, significant,
 };
 use crate::summary::MARGIN;
 use crate::{ArmSummary, CommandUse, Noise, RequirementVerdict, Run, Workload};
@@ -14,13 +15,23 @@ use crate::{ArmSummary, CommandUse, Noise, RequirementVerdict, Run, Workload};
 /// unavailable arms and notes.
 #[must_use]
 pub fn table(run: &Run) -> String {
+    table_in(run, None)
+}
+
+/// Formats `run` as [`table`] does, with the ratios of each cell as bars.
+#[must_use]
+pub fn table_with_bars(run: &Run, style: BarStyle) -> String {
+    table_in(run, Some(style))
+}
+
+fn table_in(run: &Run, style: Option<BarStyle>) -> String {
     let sentences = sentences(run);
     let sentence = |cell: &str| {
         let found = sentences.iter().find(|found| found.cell == cell);
         found.map_or("", |found| found.sentence.as_str())
     };
     let cells = run.arms.chunk_by(|one, next| one.cell == next.cell);
-    let parts = cells.map(|arms| cell_part(run, arms, sentence(&arms[0].cell)));
+    let parts = cells.map(|arms| cell_part(run, arms, sentence(&arms[0].cell), style));
     parts
         .chain([requirements(run), remarks(run)])
         .filter(|part| !part.is_empty())
@@ -49,14 +60,16 @@ pub fn markdown_table(run: &Run) -> String {
         .collect::<String>()
 }
 
-fn cell_part(run: &Run, arms: &[ArmSummary], sentence: &str) -> String {
+fn cell_part(run: &Run, arms: &[ArmSummary], sentence: &str, style: Option<BarStyle>) -> String {
     let cell = &arms[0].cell;
     let (align, rows) = align_and_rows(&arms.iter().collect::<Vec<_>>());
     let noise = run.noise.iter().find(|noise| noise.cell == *cell);
     let (cell, rows) = (escape_line(cell), aligned(&align, &rows));
     let legend = legend(arms, noise);
     let gap = if legend.is_empty() { "" } else { "\n" };
-    format!("{cell}\n{sentence}\n\n{rows}{gap}{legend}")
+    let bars = style.map_or_else(String::new, |style| bars(&bar_rows(arms), margin(noise), style));
+    let after_bars = if bars.is_empty() { "" } else { "\n" };
+    format!("{cell}\n{sentence}\n\n{bars}{after_bars}{rows}{gap}{legend}")
 }
 
 /// Returns the alignment of the columns of a cell with `arms`, and its lines, of which the first is
@@ -204,11 +217,28 @@ impl TableColumns {
     }
 }
 
+/// Returns the bars of the arms of a cell.
+fn bar_rows(arms: &[ArmSummary]) -> Vec<BarRow> {
+    let languages = arms.iter().any(|arm| arm.lang != arms[0].lang);
+    let row = |arm: &ArmSummary| {
+        let method = escape_line(&arm.method);
+        let name = if languages { format!("{method} {}", escape_line(&arm.lang)) } else { method };
+        let ratio = arm.ratio.filter(|ratio| !ratio.low.is_nan());
+        BarRow { name, ratio: ratio.map(|ratio| [ratio.low, ratio.median, ratio.high]) }
+    };
+    arms.iter().filter(|arm| arm.runs > 0).map(row).collect()
+}
+
+/// Returns the share of time up to which a difference is not material, or noise.
+fn margin(noise: Option<&Noise>) -> f64 {
+    noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN))
+}
+
 fn legend(arms: &[ArmSummary], noise: Option<&Noise>) -> String {
     let mut text = String::new();
     if arms.iter().any(|arm| arm.among_best) {
-        let margin = noise.map_or(MARGIN, |noise| noise.floor.max(MARGIN));
-        let _ = writeln!(text, "* may be as fast as the fastest (noise: {} %)", percent(margin));
+        let noise = percent(margin(noise));
+        let _ = writeln!(text, "* may be as fast as the fastest (noise: {noise} %)");
     }
     let counted: Vec<&ArmSummary> = arms.iter().filter(|arm| arm.runs > 0).collect();
     if let Some(base) = baseline_of(&counted) {

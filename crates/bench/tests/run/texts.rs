@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use fathom_bench::report::{SCHEMA, csv, markdown_table, plain_csv, read, table, to_json};
+use fathom_bench::report::{
+    BarStyle, SCHEMA, csv, markdown_table, plain_csv, read, table, table_with_bars, to_json,
+};
 use fathom_bench::summary::summarise;
 use fathom_bench::{Row, Run, UnavailableArm};
 use proptest::prelude::*;
@@ -45,6 +47,20 @@ fn run() -> Run {
         rows,
         ..Run::default()
     }
+}
+
+#[test]
+fn bars_are_between_the_sentence_and_the_table() {
+    let text = table_with_bars(&run(), BarStyle { columns: 100, is_ascii: true });
+    let plain = table(&run());
+    let (sentence, rest) = plain.split_once("\n\n").unwrap();
+    let bars = text.strip_prefix(&format!("{sentence}\n\n")).unwrap().strip_suffix(rest).unwrap();
+    let lines: Vec<_> = bars.lines().collect();
+    // The axis, three arms, the noise, and an empty line.
+    assert_eq!(lines.len(), 6, "{bars}");
+    let [fast, base, slow] = [1, 2, 3].map(|at: usize| lines[at][36..].find('o').unwrap());
+    assert!(fast < base && base < slow, "{bars}");
+    assert!(lines.iter().all(|line| line.len() <= 100) && lines[4].ends_with(". noise: 5 %"), "{bars}");
 }
 
 #[test]

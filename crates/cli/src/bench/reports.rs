@@ -2,15 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use fathom_bench::report::BarStyle;
 use fathom_bench::{Error, Run, report};
 use fathom_questions::export::replace_public;
+use fathom_text::quote::Charset;
 
 use super::measuring::BenchEnd;
 use super::values;
 use crate::shared::cmdline::OptionValue;
 use crate::shared::cmdline::exit::{FAILED, INTERRUPTED, PANICKED};
 use crate::shared::flag::{Flag, ValueKind, long};
-use crate::shared::output::{self, print, print_error, reason};
+use crate::shared::locale;
+use crate::shared::output::{self, print, print_error, reason, stdout_is_terminal};
+use crate::shared::screen::Screen;
+use crate::shared::value::ShowWhen;
 
 /// The heading of these options.
 pub(super) const SHOWN: &str = "Reports";
@@ -110,6 +115,16 @@ pub(super) fn target(option: &OptionValue) -> Result<ReportTarget, Vec<u8>> {
     }
 }
 
+/// Returns the table of a run, on a terminal with bars.
+pub(super) fn table(run: &Run) -> String {
+    let screen = Screen::new(ShowWhen::Never, locale::current());
+    if !stdout_is_terminal() {
+        return report::table(run);
+    }
+    let is_ascii = screen.charset != Charset::Utf8;
+    report::table_with_bars(run, BarStyle { columns: screen.columns, is_ascii })
+}
+
 /// Writes the reports of `run`, which ended in the way `ended`. Returns the exit status.
 pub(super) fn answer(targets: &ReportTargets, run: &Run, ended: BenchEnd) -> u8 {
     let counts = run.arms.iter().any(|arm| arm.runs > 0);
@@ -144,8 +159,8 @@ fn write(targets: &ReportTargets, run: &Run) -> u8 {
     add(&targets.json, &report::to_json);
     add(&targets.html.clone().map(ReportTarget::File), &|run| page(run, None));
     if targets.csv != Some(ReportTarget::Output) && targets.json != Some(ReportTarget::Output) {
-        let table = if targets.markdown { report::markdown_table } else { report::table };
-        status = status.max(print(super::NAME, &table(run)));
+        let text = if targets.markdown { report::markdown_table(run) } else { table(run) };
+        status = status.max(print(super::NAME, &text));
     }
     status
 }

@@ -234,7 +234,8 @@ fn write(args: &AdviseArgs, advice: &Advice) -> u8 {
             .max(page.map_or_else(|error| fail(&error.to_string()), |text| write_report(&target, &text)));
     }
     if args.targets.csv != Some(ReportTarget::Output) && args.targets.json != Some(ReportTarget::Output) {
-        status = status.max(print(NAME, &format!("{}\n{}", text(advice), report::table(&advice.run))));
+        status =
+            status.max(print(NAME, &format!("{}\n{}", text(advice), super::reports::table(&advice.run))));
     }
     status
 }
