@@ -489,16 +489,26 @@ pub struct CacheControlRule {
     pub always: bool,
 }
 
-/// A redirect to another address.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
+/// A redirect to another address, or the answer that there is nothing any more. A rule has a glob
+/// or a regular expression for the path.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 pub struct RedirectRule {
     /// The glob of request paths.
-    pub from: String,
-    /// The target: a path or URL. `$1` stands for the match of the first wildcard.
-    pub to: String,
-    /// The status: 301, 302, 303, 307 or 308 (the default).
+    pub from: Option<String>,
+    /// The regular expression that is found in request paths, `^` and `$` being their ends.
+    pub from_regex: Option<String>,
+    /// The regular expression that is found in the query of the request, decoded. The query is then
+    /// not passed on.
+    pub query_regex: Option<String>,
+    /// The target: a path or URL, none for 410. `$1` stands for the match of the first wildcard or
+    /// group.
+    pub to: Option<String>,
+    /// The status: 301, 302, 303, 307, 308 (the default) or 410.
     pub status: Option<u16>,
+    /// The path of the mount whose rule this is, below which the regular expression is looked for.
+    #[serde(skip)]
+    pub below: String,
 }
 
 /// A rewrite to another file.

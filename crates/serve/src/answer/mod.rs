@@ -311,6 +311,7 @@ impl RequestContext<'_> {
             Some(RouteOutcome::Rewritten(path, is_dir)) if is_below(&path) => {
                 Box::pin(self.rewritten(&path, is_dir)).await
             }
+            Some(RouteOutcome::Gone) => Box::pin(self.error(StatusCode::GONE)).await,
             Some(RouteOutcome::Rewritten(..)) => Box::pin(self.error(StatusCode::NOT_FOUND)).await,
             None => self.target(&target.path, target.is_dir).await,
         }
@@ -350,7 +351,9 @@ impl RequestContext<'_> {
         let slash: &[u8] = if target.is_dir && !target.path.is_empty() { b"/" } else { b"" };
         let path = [&self.site.below_base(&target.path), slash].concat();
         if let Some((status, location)) = rules.redirects.find(&path, self.request.uri.query()) {
-            return Some(RouteOutcome::Redirect(status, location));
+            return Some(
+                location.map_or(RouteOutcome::Gone, |location| RouteOutcome::Redirect(status, location)),
+            );
         }
         let path = rules.rewrites.find(&path)?;
         let path = path.strip_prefix(b"/").unwrap_or(&path);
@@ -522,6 +525,8 @@ fn status(failure: FileError) -> StatusCode {
 /// The result of the redirects and rewrites of a site.
 enum RouteOutcome {
     Redirect(StatusCode, HeaderValue),
+    /// The answer is 410.
+    Gone,
     Rewritten(Vec<u8>, bool),
 }
 

@@ -71,6 +71,7 @@ const URL_PATH: &str = "a path that begins with '/'";
 const GLOBS: &str = "a list of globs";
 const NETWORKS: &str = "a list of networks";
 const GLOB: &str = "a glob";
+const REGEX: &str = "a regular expression";
 
 /// All keys, in the order of the reference.
 pub const KEYS: &[ConfigKey] = &[
@@ -206,9 +207,11 @@ pub const KEYS: &[ConfigKey] = &[
     key("site.cache-control.path", GLOB, "required", "\"*.js\"", &["cache-control"]),
     key("site.cache-control.value", "a text", "required", "\"max-age=3600\"", &["cache-control"]),
     key("site.cache-control.always", BOOLEAN, "false", "true", &[]),
-    key("site.redirects.from", GLOB, "required", "\"/old/**\"", &[]),
-    key("site.redirects.to", "a path or URL", "required", "\"/new/$1\"", &[]),
-    key("site.redirects.status", "301, 302, 303, 307 or 308", "308", "302", &[]),
+    key("site.redirects.from", GLOB, "required, or from-regex", "\"/old/**\"", &[]),
+    key("site.redirects.from-regex", REGEX, "none", "\"^/post/([0-9]+)$\"", &[]),
+    key("site.redirects.query-regex", REGEX, "none", "\"^id=([0-9]+)$\"", &[]),
+    key("site.redirects.to", "a path or URL", "required, but for status 410", "\"/new/$1\"", &[]),
+    key("site.redirects.status", "301, 302, 303, 307, 308 or 410", "308", "302", &[]),
     key("site.rewrites.from", GLOB, "required", "\"/v1/**\"", &[]),
     key("site.rewrites.to", URL_PATH, "required", "\"/$1\"", &[]),
     key("site.cors.origins", "a list of origins", "[]", "[\"https://a.example\"]", &["cors"]),

@@ -122,8 +122,9 @@ impl MountConfig {
         let auth = own.auth.as_mut().filter(|_| self.auth.is_some());
         auth.into_iter().flat_map(|auth| &mut auth.paths).for_each(|rule| self.prefix_glob(&mut rule.path));
         for redirect in &mut own.redirects {
-            self.prefix_glob(&mut redirect.from);
-            redirect.to = prefix_url(self.at(), &redirect.to);
+            redirect.from.iter_mut().for_each(|glob| self.prefix_glob(glob));
+            redirect.below = self.at().to_owned();
+            redirect.to = redirect.to.as_ref().map(|to| prefix_url(self.at(), to));
         }
         for rewrite in &mut own.rewrites {
             self.prefix_glob(&mut rewrite.from);
@@ -165,7 +166,7 @@ impl SiteConfig {
     /// Returns the redirects, with targets on this host below the base.
     pub(crate) fn redirects_below_base(&self) -> Vec<RedirectRule> {
         let below = |redirect: &RedirectRule| RedirectRule {
-            to: prefix_url(self.base(), &redirect.to),
+            to: redirect.to.as_ref().map(|to| prefix_url(self.base(), to)),
             ..redirect.clone()
         };
         self.redirects.iter().map(below).collect()

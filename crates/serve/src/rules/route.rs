@@ -5,7 +5,8 @@
 //! none can loop. Does not own: access to the file that a rewrite names.
 
 use http::{HeaderValue, StatusCode};
-use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
+use regex::bytes::{Regex, RegexBuilder};
 
 use super::glob::Glob;
 use crate::config;
@@ -31,6 +32,9 @@ const PATH: &AsciiSet = &TEXT.add(b'#').add(b'%').add(b'?').add(b'[').add(b']');
 const VALUE: &AsciiSet = &PATH.add(b'&').add(b'+').add(b';').add(b'=');
 /// Characters that are percent-encoded in every query.
 const QUERY: &AsciiSet = &TEXT.add(b'#');
+
+/// The most bytes of a compiled regular expression.
+const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// A text with placeholders for the matches of wildcards.
 #[derive(Clone, Debug)]
@@ -121,11 +125,63 @@ pub struct Redirects(Vec<CompiledRedirect>);
 
 #[derive(Clone, Debug)]
 struct CompiledRedirect {
-    from: Glob,
-    to: TargetTemplate,
+    from: PathPattern,
+    query: Option<Regex>,
+    status: StatusCode,
+    /// The target; `None` for [`StatusCode::GONE`].
+    to: Option<RedirectTarget>,
+}
+
+/// The paths that a redirect is for.
+#[derive(Clone, Debug)]
+enum PathPattern {
+    Glob(Glob),
+    /// An expression for the part of the path behind a text.
+    Regex(String, Regex),
+}
+
+#[derive(Clone, Debug)]
+struct RedirectTarget {
+    template: TargetTemplate,
     /// Whether the target is on the same host.
     same_host: bool,
-    status: StatusCode,
+    /// Whether the query of the request is appended.
+    keeps_query: bool,
+}
+
+impl PathPattern {
+    /// Returns the matches of the wildcards or groups.
+    fn captures<'p>(&self, path: &'p [u8]) -> Option<Vec<&'p [u8]>> {
+        match self {
+            Self::Glob(glob) => glob.captures(path),
+            Self::Regex(below, regex) => groups(regex, path.strip_prefix(below.as_bytes())?),
+        }
+    }
+
+    /// Returns the number of wildcards or groups.
+    fn wildcards(&self) -> usize {
+        match self {
+            Self::Glob(glob) => glob.wildcards(),
+            Self::Regex(_, regex) => regex.captures_len() - 1,
+        }
+    }
+}
+
+/// Compiles a regular expression of a rule. Matching takes time in proportion to the text.
+fn compile_regex(text: &str) -> Result<Regex, String> {
+    let compiled = RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build();
+    compiled.map_err(|error| format!("invalid regular expression: {}", one_line(&error.to_string())))
+}
+
+/// Returns the last line of a message, which has the cause.
+fn one_line(message: &str) -> &str {
+    message.trim_end().lines().last().unwrap_or_default().trim_start_matches("error: ")
+}
+
+/// Returns the texts of the groups of an expression that is found in `text`.
+fn groups<'t>(regex: &Regex, text: &'t [u8]) -> Option<Vec<&'t [u8]>> {
+    let found = regex.captures(text)?;
+    Some(found.iter().skip(1).map(|group| group.map_or(&b""[..], |group| group.as_bytes())).collect())
 }
 
 impl Redirects {
@@ -137,12 +193,33 @@ impl Redirects {
         let compile = |(at, redirect): (usize, &config::RedirectRule)| {
             let refused =
                 |field: &str, cause| Error::configure(format!("{key}.redirects[{at}].{field}"), cause);
-            let from = Glob::new(&redirect.from).map_err(|cause| refused("from", cause))?;
-            let to =
-                TargetTemplate::new(&redirect.to, from.wildcards()).map_err(|cause| refused("to", cause))?;
-            let same_host = is_same_host(&to).map_err(|cause| refused("to", cause))?;
+            let lacking = |what: &'static str| Error::incomplete(format!("{key}.redirects[{at}]"), what);
+            let from = match (&redirect.from, &redirect.from_regex) {
+                (Some(glob), None) => {
+                    PathPattern::Glob(Glob::new(glob).map_err(|cause| refused("from", cause))?)
+                }
+                (None, Some(regex)) => {
+                    let regex = compile_regex(regex).map_err(|cause| refused("from-regex", cause))?;
+                    PathPattern::Regex(redirect.below.clone(), regex)
+                }
+                (None, None) => return Err(lacking("missing: 'from' or 'from-regex'")),
+                (Some(_), Some(_)) => {
+                    return Err(refused("from-regex", "a redirect has either this or 'from'".to_owned()));
+                }
+            };
+            let query = redirect.query_regex.as_deref().map(compile_regex).transpose();
+            let query = query.map_err(|cause| refused("query-regex", cause))?;
             let status = status(redirect.status).map_err(|cause| refused("status", cause))?;
-            Ok(CompiledRedirect { from, to, same_host, status })
+            let groups = from.wildcards() + query.as_ref().map_or(0, |query| query.captures_len() - 1);
+            let to = match (&redirect.to, status == StatusCode::GONE) {
+                (Some(to), false) => {
+                    Some(redirect_target(to, groups, query.is_none()).map_err(|cause| refused("to", cause))?)
+                }
+                (None, true) => None,
+                (Some(_), true) => return Err(refused("to", "status 410 has no target".to_owned())),
+                (None, false) => return Err(lacking("missing: to = \"/new\"")),
+            };
+            Ok(CompiledRedirect { from, query, status, to })
         };
         redirects.iter().enumerate().map(compile).collect::<Result<_, _>>().map(Self)
     }
@@ -154,21 +231,37 @@ impl Redirects {
     }
 
     /// Returns the status and the `Location` for `path`, which is decoded and begins with `/`, by
-    /// the first rule that matches. The request's `query` is passed on unchanged, after the query
-    /// of the target if it has one.
+    /// the first rule that matches; 410 has no `Location`. The request's `query` is passed on
+    /// unchanged, after the query of the target if it has one, unless the rule matches a query.
     #[must_use]
-    pub fn find(&self, path: &[u8], query: Option<&str>) -> Option<(StatusCode, HeaderValue)> {
-        self.0.iter().find_map(|redirect| {
-            let found = redirect.from.captures(path)?;
-            let location = redirect.location(&found, query);
-            Some((redirect.status, HeaderValue::from_bytes(&location).ok()?))
-        })
+    pub fn find(&self, path: &[u8], query: Option<&str>) -> Option<(StatusCode, Option<HeaderValue>)> {
+        self.0.iter().find_map(|redirect| redirect.find(path, query))
     }
 }
 
 impl CompiledRedirect {
+    fn find(&self, path: &[u8], query: Option<&str>) -> Option<(StatusCode, Option<HeaderValue>)> {
+        let mut found = self.from.captures(path)?;
+        let decoded: Vec<u8> = percent_decode_str(query.unwrap_or_default()).collect();
+        if let Some(regex) = &self.query {
+            found.extend(groups(regex, &decoded)?);
+        }
+        let Some(to) = &self.to else { return Some((self.status, None)) };
+        let location = HeaderValue::from_bytes(&to.location(&found, query)).ok()?;
+        Some((self.status, Some(location)))
+    }
+}
+
+/// Compiles a target with so many wildcards.
+fn redirect_target(to: &str, wildcards: usize, keeps_query: bool) -> Result<RedirectTarget, String> {
+    let template = TargetTemplate::new(to, wildcards)?;
+    let same_host = is_same_host(&template)?;
+    Ok(RedirectTarget { template, same_host, keeps_query })
+}
+
+impl RedirectTarget {
     fn location(&self, found: &[&[u8]], query: Option<&str>) -> Vec<u8> {
-        let filled = self.to.substitute_url(found);
+        let filled = self.template.substitute_url(found);
         let target = match self.same_host {
             // Browsers take the text after two slashes for a host.
             true => &filled[filled.iter().take_while(|byte| **byte == b'/').count().saturating_sub(1)..],
@@ -177,7 +270,7 @@ impl CompiledRedirect {
         let end = target.iter().position(|byte| *byte == b'#').unwrap_or(target.len());
         let (address, fragment) = target.split_at(end);
         let mut location = address.to_vec();
-        if let Some(query) = query.filter(|query| !query.is_empty()) {
+        if let Some(query) = query.filter(|query| self.keeps_query && !query.is_empty()) {
             location.push(if address.contains(&b'?') { b'&' } else { b'?' });
             encode(query.as_bytes(), QUERY, &mut location);
         }
@@ -217,7 +310,8 @@ fn status(number: Option<u16>) -> Result<StatusCode, String> {
         Some(302) => Ok(StatusCode::FOUND),
         Some(303) => Ok(StatusCode::SEE_OTHER),
         Some(307) => Ok(StatusCode::TEMPORARY_REDIRECT),
-        Some(other) => Err(format!("{other} is not one of 301, 302, 303, 307 and 308")),
+        Some(410) => Ok(StatusCode::GONE),
+        Some(other) => Err(format!("{other} is not one of 301, 302, 303, 307, 308 and 410")),
     }
 }
 

@@ -170,6 +170,37 @@ fn redirects_keep_to_their_host_and_rewrites_to_the_root() {
 }
 
 #[test]
+fn redirects_by_expression_and_query_and_pages_that_are_gone() {
+    let tree = Tree::new(&[("gone/a", b"still a file"), ("410.html", b"gone for good"), ("m/x", b"x")]);
+    let rules = format!(
+        "redirects = [{{ from = '/gone/**', status = 410 }}, {{ from-regex = '^/post/([0-9]+)$', to = '/blog/$1' }},\n\
+                 {{ from = '/index.php', query-regex = '^page=([^&]+)$', to = '/$1', status = 301 }}]\n\
+                 error-pages = {{ 410 = '/410.html' }}\n\
+                 mounts = [{{ path = '/m', root = '{}', redirects = [{{ from-regex = '^/(old)$', to = '/x?$1' }}] }}]\n",
+        tree.at("m").display()
+    );
+    let served = TestServer::site(&tree, &rules);
+    for (target, status, location) in [
+        ("/post/12", 308, "/blog/12"),
+        ("/post/12?a=1", 308, "/blog/12?a=1"),
+        ("/index.php?page=contact", 301, "/contact"),
+        // The text of a query ends no part of the address.
+        ("/index.php?page=%2Fevil.example", 301, "/evil.example"),
+        ("/index.php?page=a%0d%0ab%3Fc%23d", 301, "/a%0D%0Ab%3Fc%23d"),
+        ("/m/old", 308, "/m/x?old"),
+    ] {
+        let response = served.get(target);
+        assert_eq!((response.status, response.field("location")), (status, Some(location)), "{target}");
+    }
+    for target in ["/post/x", "/index.php", "/index.php?page=a&b", "/old"] {
+        assert_eq!(served.get(target).status, 404, "{target}");
+    }
+    let gone = served.get("/gone/a");
+    assert_eq!((gone.field("location"), gone.field("cache-control")), (None, Some("no-store")));
+    gone.is(410, b"gone for good");
+}
+
+#[test]
 fn each_name_has_its_site() {
     let tree = Tree::new(&[("x", b"default"), ("../a/x", b"a"), ("../b/x", b"b"), ("../a/only", b"a")]);
     let mut all = config(&tree, "", "");

@@ -23,7 +23,7 @@ try = ['/../x']
 [[site.redirects]]
 from = '['
 to = '/b'
-[[site.redirects]]
+[[site.rewrites]]
 from = '/a'
 [[host]]
 root = 'www'
@@ -42,7 +42,7 @@ fn all_errors_of_a_file_are_reported_in_the_order_of_lines() {
         "line 10, column 19: in site.compress: 'lzma' is not one of br, zstd, gzip",
         "line 11, column 8: in site.try[0]: expected the end of a path",
         "line 13, column 1: in site.redirects[0].from: unclosed '['",
-        "line 15, column 1: in site.redirects: missing field 'to'",
+        "line 15, column 1: in site.rewrites: missing field 'to'",
         "line 17, column 1: in host[0].names: the site has no name",
     ];
     for words in ["--config serve.toml", "--check --config serve.toml"] {

@@ -49,7 +49,7 @@ fn a_refusal_says_where_and_what() {
             "[site]\nindex = true\n",
             "line 2, column 9: in site.index: expected a list of file names, found 'true'; for example: index = [\"index.html\", \"index.htm\"]",
         ),
-        ("[[site.redirects]]\nfrom = '/a'\n", "line 1, column 1: in site.redirects: missing field 'to'"),
+        ("[[site.rewrites]]\nfrom = '/a'\n", "line 1, column 1: in site.rewrites: missing field 'to'"),
         (
             "workers = 0\n",
             "line 1, column 11: in workers: expected a whole number of at least 1, found '0'; for example: workers = 4",

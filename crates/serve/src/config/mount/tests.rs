@@ -48,7 +48,11 @@ fn own_paths_of_a_mount_are_prefixed() {
         [CacheControlRule { path: "*.js".to_owned(), value: "v".to_owned(), always: false }]
     );
     assert_eq!(own.auth.unwrap().paths[0].path, r"/a\*b/**");
-    let redirects: Vec<_> = own.redirects.iter().map(|rule| (&rule.from[..], &rule.to[..])).collect();
+    let redirects: Vec<_> = own
+        .redirects
+        .iter()
+        .map(|rule| (rule.from.as_deref().unwrap(), rule.to.as_deref().unwrap()))
+        .collect();
     assert_eq!(redirects, [(r"/a\*b/o/*", "/a*b/n/$1"), ("x", "https://h/$1"), (r"/a\*b/y", "//h/z")]);
     assert_eq!((&own.rewrites[0].from[..], &own.rewrites[0].to[..]), (r"/a\*b/**", "/a*b/i"));
 }
@@ -66,8 +70,9 @@ fn a_target_on_this_host_is_below_the_base() {
     let text = "[site]\nbase = '/a$b/'\nredirects = [{ from = '/x', to = '/y' }, { from = '/z', to = '//h/' }]\n\
                 [[site.mounts]]\npath = '/m'\nroot = '.'\nredirects = [{ from = '/x', to = '/y' }]\n";
     let site = Config::from_toml(text).unwrap().site;
-    let targets =
-        |site: &SiteConfig| site.redirects_below_base().into_iter().map(|rule| rule.to).collect::<Vec<_>>();
+    let targets = |site: &SiteConfig| {
+        site.redirects_below_base().into_iter().map(|rule| rule.to.unwrap()).collect::<Vec<_>>()
+    };
     assert_eq!(targets(&site), ["/a$$b/y", "//h/"]);
     assert_eq!(targets(&mount(text)), ["/a$$b/m/y"]);
 }

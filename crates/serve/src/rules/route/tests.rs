@@ -4,25 +4,27 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn rule(from: &str, to: &str) -> config::RedirectRule {
+    let [from, to] = [from, to].map(|text| Some(text.to_owned()));
+    config::RedirectRule { from, to, ..config::RedirectRule::default() }
+}
+
 fn redirects(rules: &[(&str, &str)]) -> Redirects {
-    let rule = |(from, to): &(&str, &str)| config::RedirectRule {
-        from: (*from).to_owned(),
-        to: (*to).to_owned(),
-        status: None,
-    };
-    Redirects::new(&rules.iter().map(rule).collect::<Vec<_>>(), "site").unwrap()
+    let rules: Vec<_> = rules.iter().map(|(from, to)| rule(from, to)).collect();
+    Redirects::new(&rules, "site").unwrap()
 }
 
 fn location(from: &str, to: &str, path: &[u8], query: Option<&str>) -> String {
     let (_, value) = redirects(&[(from, to)]).find(path, query).unwrap();
-    value.to_str().unwrap().to_owned()
+    value.unwrap().to_str().unwrap().to_owned()
 }
 
 #[test]
 fn the_first_rule_that_fits_counts() {
     let rules = redirects(&[("/old/*", "/new/$1"), ("/old/**", "/deep/$1"), ("*.htm", "/$1.html")]);
-    let found =
-        |path: &str| rules.find(path.as_bytes(), None).map(|(_, value)| value.to_str().unwrap().to_owned());
+    let found = |path: &str| {
+        rules.find(path.as_bytes(), None).map(|(_, value)| value.unwrap().to_str().unwrap().to_owned())
+    };
     assert_eq!(found("/old/a").as_deref(), Some("/new/a"));
     assert_eq!(found("/old/a/b").as_deref(), Some("/deep/a/b"));
     assert_eq!(found("/x/a.htm").as_deref(), Some("/a.html"));
@@ -84,7 +86,7 @@ fn each_status_is_its_own() {
         (Some(307), 307),
         (Some(308), 308),
     ] {
-        let rule = config::RedirectRule { from: "/a".to_owned(), to: "/b".to_owned(), status: number };
+        let rule = config::RedirectRule { status: number, ..rule("/a", "/b") };
         let (status, _) = Redirects::new(&[rule], "site").unwrap().find(b"/a", None).unwrap();
         assert_eq!(status.as_u16(), expected);
     }
@@ -105,9 +107,14 @@ fn mistakes_are_refused_with_their_key() {
         ("/*", "/$", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
         ("/*", "/$x", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
         ("/*", "/$0", None, "'site.redirects[0].to': '$' stands for itself only as '$$'"),
-        ("/a", "/b", Some(300), "'site.redirects[0].status': 300 is not one of 301, 302, 303, 307 and 308"),
+        (
+            "/a",
+            "/b",
+            Some(300),
+            "'site.redirects[0].status': 300 is not one of 301, 302, 303, 307, 308 and 410",
+        ),
     ] {
-        let rule = config::RedirectRule { from: from.to_owned(), to: to.to_owned(), status };
+        let rule = config::RedirectRule { status, ..rule(from, to) };
         assert_eq!(
             Redirects::new(&[rule], "site").unwrap_err().to_string(),
             format!("cannot use {expected}")
@@ -150,5 +157,59 @@ proptest! {
         let path = [b"/".to_vec(), path].concat();
         let location = location("/**", "https://a.example/$1", &path, None);
         prop_assert!(location.starts_with("https://a.example/"), "{}", location);
+    }
+}
+
+#[test]
+fn regular_expressions_choose_by_path_and_query_and_410_has_no_target() {
+    let text = |text: &str| Some(text.to_owned());
+    let by_regex = |from: &str, query: Option<&str>, to: &str| config::RedirectRule {
+        from_regex: text(from),
+        query_regex: query.and_then(text),
+        to: text(to),
+        ..config::RedirectRule::default()
+    };
+    let gone = config::RedirectRule { from: text("/gone/**"), status: Some(410), ..Default::default() };
+    let rules = [
+        gone,
+        by_regex("^/post/([0-9]+)/([a-z]+)$", None, "/blog/$2-$1"),
+        by_regex("^/item$", Some("(?:^|&)id=([^&]+)"), "/items/$1?of=$1"),
+        by_regex("caf\u{e9}", None, "/coffee"),
+    ];
+    let redirects = Redirects::new(&rules, "site").unwrap();
+    let found = |path: &str, query: Option<&str>| {
+        let (status, location) = redirects.find(path.as_bytes(), query)?;
+        Some((status.as_u16(), location.map(|location| location.to_str().unwrap().to_owned())))
+    };
+    assert_eq!(found("/gone/a/b", None), Some((410, None)));
+    assert_eq!(found("/post/12/cats", Some("a=1")), Some((308, text("/blog/cats-12?a=1"))));
+    assert_eq!((found("/post/x/cats", None), found("/a/post/1/b", None)), (None, None));
+    // The query of the request is used up, and its text stays in its place.
+    assert_eq!(found("/item", Some("x=2&id=a%20b%26c")), Some((308, text("/items/a%20b?of=a%20b"))));
+    assert_eq!((found("/item", Some("ids=3")), found("/item", None)), (None, None));
+    assert_eq!(found("/le café", None), Some((308, text("/coffee"))));
+    // The rule of a mount is about the paths below it.
+    let mounted = config::RedirectRule { below: "/m".to_owned(), ..by_regex("^/(a)$", None, "/m/b/$1") };
+    let mounted = Redirects::new(&[mounted], "site").unwrap();
+    assert!(mounted.find(b"/m/a", None).is_some() && mounted.find(b"/a", None).is_none());
+    let refused = |rule: config::RedirectRule| Redirects::new(&[rule], "site").unwrap_err().to_string();
+    for (rule, expected) in [
+        (by_regex("(", None, "/"), ".from-regex': invalid regular expression: unclosed group"),
+        (
+            by_regex("/", Some("["), "/"),
+            ".query-regex': invalid regular expression: unclosed character class",
+        ),
+        (by_regex("(?:a{1000}){1000}", None, "/"), ".from-regex': invalid regular expression: "),
+        (by_regex("/(a)", Some("b"), "/$2"), ".to': $2 is asked for, of 1 wildcards"),
+        (
+            config::RedirectRule { from: text("/"), ..by_regex("/", None, "/") },
+            ".from-regex': a redirect has either this or 'from'",
+        ),
+        (config::RedirectRule { to: text("/"), ..Default::default() }, "': missing: 'from' or 'from-regex'"),
+        (config::RedirectRule { from: text("/"), ..Default::default() }, "': missing: to = \"/new\""),
+        (config::RedirectRule { status: Some(410), ..rule("/", "/") }, ".to': status 410 has no target"),
+    ] {
+        let message = refused(rule);
+        assert!(message.starts_with(&format!("cannot use 'site.redirects[0]{expected}")), "{message}");
     }
 }
