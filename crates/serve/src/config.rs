@@ -148,6 +148,10 @@ impl Default for CacheConfig {
 pub struct Limits {
     /// The most open connections. Further connections wait in the listener's backlog.
     pub connections: usize,
+    /// The most open connections from one address, or from one IPv6 /64, beyond which further ones
+    /// are closed; 0 for no limit. Connections of trusted proxies that name clients in headers do
+    /// not count.
+    pub connections_per_address: usize,
     /// The most bytes of a request's line and headers.
     pub header_bytes: usize,
     /// The most headers of a request.
@@ -202,6 +206,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 16_384,
+            connections_per_address: 0,
             header_bytes: 16 << 10,
             headers: 100,
             target_bytes: 8 << 10,

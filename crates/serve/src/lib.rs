@@ -11,6 +11,7 @@
 //! Modules use each other in one direction: `rules`, `plan`, `state`, `body`, `answer`, `worker`,
 //! `server`, each those before it.
 
+mod address_connections;
 mod answer;
 pub mod archive;
 mod archive_slots;

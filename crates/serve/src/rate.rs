@@ -94,7 +94,7 @@ fn due(full: &HashMap<IpAddr, Instant>, client: IpAddr, now: Instant) -> Instant
 
 /// Returns the address that identifies a client: for IPv6 the /64 network, which one customer has
 /// as a whole (RFC 6177).
-fn client(address: IpAddr) -> IpAddr {
+pub(crate) fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,

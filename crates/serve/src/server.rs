@@ -150,6 +150,7 @@ impl Server {
             errors,
             panics,
             buckets: RateLimiter::new(),
+            address_connections: Arc::default(),
             password_checks: PasswordChecks::new(),
             send_budget: Arc::new(SendBudget::new(config.limits.buffer_bytes)),
             has_cut_requests: AtomicBool::new(false),

@@ -96,6 +96,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("cache.body-bytes", BYTES, "1048576", "65536", &[]),
     key("cache.age-ms", MILLISECONDS, "100", "1000", &["cache-age"]),
     key("limits.connections", POSITIVE, "16384", "1000", &["max-connections"]),
+    key("limits.connections-per-address", NUMBER, "0 (no limit)", "50", &[]),
     key("limits.header-bytes", BYTES, "16384", "32768", &["max-header-bytes"]),
     key("limits.headers", POSITIVE, "100", "50", &["max-headers"]),
     key("limits.target-bytes", BYTES, "8192", "2048", &["max-target"]),

@@ -8,6 +8,7 @@ use std::time::Instant;
 use fathom_files::pool::ThreadPool;
 use fathom_io::{Clock, Model};
 
+use crate::address_connections::AddressConnections;
 use crate::archive::Archive;
 use crate::archive_slots::ArchiveSlots;
 use crate::auth::PasswordChecks;
@@ -47,6 +48,7 @@ pub(crate) struct SharedState {
     pub(crate) errors: ErrorReporter,
     pub(crate) panics: PanicReporter,
     pub(crate) buckets: RateLimiter,
+    pub(crate) address_connections: Arc<AddressConnections>,
     pub(crate) password_checks: PasswordChecks,
     /// The unsent response bytes in memory, of all connections.
     pub(crate) send_budget: Arc<SendBudget>,

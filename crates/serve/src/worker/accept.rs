@@ -357,7 +357,7 @@ async fn connection(open: OpenConnection, socket: Socket, mut peer: Peer) {
     // Read this before the PROXY header, which gives a Unix socket's peer an address. Unix sockets
     // have no TLS.
     let is_unix = peer.address.is_none();
-    if !read_client_address(&worker, &mut transport, &mut peer, &state).await {
+    if !read_client_address(&worker, &mut transport, &mut peer, &state).await || !open.is_admitted(&peer) {
         return;
     }
     let Some(Ok(first)) = unless_draining(&state, transport.detect_protocol()).await else { return };

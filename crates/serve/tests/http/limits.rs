@@ -121,6 +121,30 @@ fn connections_beyond_the_limit_wait() {
 }
 
 #[test]
+fn an_address_has_so_many_connections_and_further_ones_are_closed() {
+    let tree = tree();
+    let limits = "limits = { connections-per-address = 2 }\n";
+    let served = TestServer::new(&tree, limits, "");
+    let (mut first, mut second, mut third) = (served.connect(), served.connect(), served.connect());
+    first.get("/a").is(200, b"aa");
+    second.get("/a").is(200, b"aa");
+    eventually("it is closed without an answer", || third.is_closed());
+    // One that ends makes room.
+    drop(first);
+    eventually("there is room", || {
+        let mut next = served.connect();
+        let sent = next.try_send(&request("GET", "/a", &[]));
+        sent.is_ok() && next.try_receive().is_ok_and(|response| response.status == 200)
+    });
+    second.get("/a").is(200, b"aa");
+    // The clients behind a trusted proxy are not one client.
+    let proxies = "proxies = { addresses = ['127.0.0.0/8'], source = 'x-forwarded-for' }\n";
+    let served = TestServer::new(&tree, &format!("{limits}{proxies}"), "");
+    let mut all: Vec<_> = (0..5).map(|_| served.connect()).collect();
+    all.iter_mut().for_each(|client| client.get("/a").is(200, b"aa"));
+}
+
+#[test]
 fn requests_have_a_size() {
     let tree = tree();
     let served = TestServer::new(

@@ -232,6 +232,10 @@ async fn handshake_and_serve(
     match unless_draining(&state, connecting).await {
         Some(Ok(connection)) => {
             drop(handshake);
+            // Only now is the address certain to be the client's.
+            if !open.is_admitted(&peer) {
+                return;
+            }
             peer.certificate_name = name(&connection).map(Rc::from);
             connection::serve(worker, connection, Rc::new(peer), state).await;
         }
