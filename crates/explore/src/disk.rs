@@ -11,6 +11,8 @@ use fathom_io::filesystem::Space;
 use fathom_io::{filesystem, mounts};
 use fathom_remove::{DeletedFile, OpenFiles};
 
+/// Bytes of deleted files below which they are not worth a word.
+const DELETED_BYTES_MIN: u64 = 1 << 20;
 /// The number of deleted files that are named.
 const DELETED_MAX: usize = 5;
 /// The share of the used bytes, as a divisor, below which bytes in no file are metadata.
@@ -59,6 +61,12 @@ impl DiskSpace {
         })
     }
 
+    /// Returns whether the deleted files take enough to matter: programs always have small ones.
+    pub(crate) fn is_much_deleted(&self) -> bool {
+        let Space { size, free, .. } = self.bytes;
+        self.deleted >= DELETED_BYTES_MIN && (self.deleted >= free / 10 || self.deleted >= size / 100)
+    }
+
     /// Returns the used bytes that are in no file of the tree, whose files have `allocated` bytes,
     /// and in no deleted one; `None` if metadata of the filesystem may take them.
     pub(crate) fn unexplained(&self, allocated: u64) -> Option<u64> {
@@ -87,6 +95,17 @@ fn has_mounts_below(root: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn deleted_files_matter_on_a_full_filesystem_or_if_they_are_a_hundredth_of_it() {
+        let space = |size_mib: u64, free_mib: u64, deleted: u64| {
+            let bytes = Space { size: size_mib << 20, free: free_mib << 20, ..Space::default() };
+            DiskSpace { bytes, deleted, ..DiskSpace::default() }.is_much_deleted()
+        };
+        assert!(!space(250_000, 70_000, 16 << 10) && !space(250_000, 0, 16 << 10));
+        assert!(space(250_000, 0, 3 << 20) && space(250_000, 20, 3 << 20) && !space(250_000, 40, 3 << 20));
+        assert!(space(250, 200, 3 << 20) && !space(250_000, 70_000, 350 << 20));
+    }
 
     #[test]
     fn bytes_in_no_file_are_told_when_they_are_more_than_metadata() {

@@ -40,7 +40,7 @@ use crate::error::Error;
 /// "#)?;
 /// let rules = Rules::new(&config.site, "site", false)?;
 /// let (status, location) = rules.redirects.find(b"/old/a", None).unwrap();
-/// assert!(status == 301 && location.as_bytes().ends_with(b"new/a"));
+/// assert!(status == 301 && location.unwrap().as_bytes().ends_with(b"new/a"));
 /// assert_eq!(rules.rewrites.find(b"/app/x"), Some(b"/index.html".to_vec()));
 /// assert_eq!(rules.headers.resolve(b"/a.js").set.last().unwrap().1, "1");
 /// assert!(rules.access.denies(b"private/a") && !rules.access.denies(b"public"));

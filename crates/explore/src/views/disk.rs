@@ -10,7 +10,7 @@ use crate::disk::DiskSpace;
 pub(super) fn facts(space: &DiskSpace, allocated: Option<u64>, units: BlockSize) -> Vec<String> {
     let size = |bytes| text::size(bytes, units);
     let mut facts = vec![format!("filesystem {}, {} free", size(space.bytes.size), size(space.bytes.free))];
-    if let Some((file, program)) = space.largest_deleted.first() {
+    if let Some((file, program)) = space.largest_deleted.first().filter(|_| space.is_much_deleted()) {
         facts.push(format!("{} deleted but open: {}", size(space.deleted), process(file, program)));
     }
     if let Some(bytes) = allocated.and_then(|allocated| space.unexplained(allocated)) {

@@ -108,13 +108,13 @@ fn facts(state: &State) -> String {
             facts.push(format!("{} not shown", listing.hidden()));
         }
     }
-    if let Some((space, total)) = state.disk() {
-        facts.extend(disk::facts(space, total, state.settings.units));
-    }
     if !state.filter.is_empty() {
         facts.push(format!("filter: {}", text::message(state.filter.as_bytes())));
     }
     facts.push(order(state));
+    if let Some((space, total)) = state.disk() {
+        facts.extend(disk::facts(space, total, state.settings.units));
+    }
     if state.progress.failures > 0 {
         facts.push(format!("{} unreadable", state.progress.failures));
     }

@@ -173,7 +173,7 @@ fn the_space_of_the_filesystem_is_shown_and_read_again_after_a_removal() {
     let space = DiskSpace { bytes, deleted: 350 << 20, largest_deleted, is_whole: false };
     it.send(Event::Answer(Answer::Space(vec![Some(space)])));
     let screen = it.screen(160, 24);
-    assert!(screen.contains("filesystem 3.0G, 0 free, 350M deleted but open: tail (pid 4711), "), "{screen}");
+    assert!(screen.contains("filesystem 3.0G, 0 free, 350M deleted but open: tail (pid 4711)"), "{screen}");
     it.keys("i");
     let screen = it.screen(80, 24);
     assert!(screen.contains("disk      3.0G, 3.0G used, 0 free"), "{screen}");
