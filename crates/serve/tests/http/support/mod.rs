@@ -108,6 +108,11 @@ impl TestServer {
         self.clock.advance(by);
     }
 
+    /// Returns the time that the server's clock shows.
+    pub(crate) fn wall_now(&self) -> SystemTime {
+        self.clock.wall_now()
+    }
+
     pub(crate) fn start(config: &Config) -> Self {
         Self::with(config, StartOptions::default())
     }
