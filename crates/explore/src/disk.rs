@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use fathom_io::filesystem::Space;
+use fathom_io::mounts::Mount;
 use fathom_io::{filesystem, mounts};
 use fathom_remove::{DeletedFile, OpenFiles};
 
@@ -23,6 +24,8 @@ const METADATA_BYTES: u64 = 8 << 20;
 /// The space of a filesystem.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskSpace {
+    /// The device of the filesystem (`st_dev`).
+    pub dev: u64,
     /// The bytes of the filesystem.
     pub bytes: Space,
     /// The allocated bytes of files that have no name and that processes have open.
@@ -41,12 +44,14 @@ impl DiskSpace {
         let open = OpenFiles::read();
         let of_root = |root: &Option<Vec<u8>>| {
             let root = Path::new(OsStr::from_bytes(root.as_deref()?));
-            Self::of(root, &open, is_tree && (is_single || !has_mounts_below(root)))
+            Self::of(root, &open, is_tree.then_some(is_single))
         };
         roots.iter().map(of_root).collect()
     }
 
-    fn of(root: &Path, open: &OpenFiles, is_tree: bool) -> Option<Self> {
+    /// `skips_mounts` tells whether the tree has no other filesystems; `None` if it is not the
+    /// whole tree.
+    fn of(root: &Path, open: &OpenFiles, skips_mounts: Option<bool>) -> Option<Self> {
         let bytes = Space::of(root)?;
         let dev = root.metadata().ok()?.dev();
         let deleted = open.deleted(dev);
@@ -54,10 +59,12 @@ impl DiskSpace {
             ((*file).clone(), file.holder.program().unwrap_or_else(|| b"(ended)".to_vec()))
         };
         Some(Self {
+            dev,
             bytes,
             deleted: deleted.iter().fold(0, |sum, file| sum.saturating_add(file.allocated)),
             largest_deleted: deleted.iter().take(DELETED_MAX).map(named).collect(),
-            is_whole: is_tree && is_top(root, dev) && filesystem::counts_only_files(root),
+            is_whole: skips_mounts.is_some_and(|skips| is_whole(root, dev, skips))
+                && filesystem::counts_only_files(root),
         })
     }
 
@@ -75,21 +82,15 @@ impl DiskSpace {
     }
 }
 
-/// Returns whether `root` is the top of the filesystem `dev`.
-fn is_top(root: &Path, dev: u64) -> bool {
-    let Ok(root) = root.canonicalize() else { return false };
-    let Some(above) = root.parent() else { return true };
-    above.metadata().is_ok_and(|above| above.dev() != dev)
-}
-
-/// Returns whether anything is mounted below `root`, as far as the mount table tells.
-fn has_mounts_below(root: &Path) -> bool {
-    let Ok(root) = root.canonicalize() else { return true };
-    let is_below = |point: &Path| point != root && point.starts_with(&root);
-    let mounts = mounts::read();
-    mounts.map_or(true, |mounts| {
-        mounts.iter().any(|mount| is_below(Path::new(OsStr::from_bytes(mount.point.as_bytes()))))
-    })
+/// Returns whether `root` is the top of the filesystem `dev` and not a directory of it that is
+/// mounted alone; with other mounts below it only if these are skipped. False without a mount
+/// table.
+fn is_whole(root: &Path, dev: u64, skips_mounts: bool) -> bool {
+    let (Ok(root), Ok(mounts)) = (root.canonicalize(), mounts::read()) else { return false };
+    let point = |mount: &Mount| Path::new(OsStr::from_bytes(mount.point.as_bytes())).to_owned();
+    let top = mounts.iter().rfind(|mount| point(mount) == root);
+    let is_below = |mount: &Mount| point(mount) != root && point(mount).starts_with(&root);
+    top.is_some_and(|top| top.dev == dev && !top.is_part) && (skips_mounts || !mounts.iter().any(is_below))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub struct RemovalPlan {
     pub freed: Option<u64>,
     /// The bytes of files that processes have open.
     pub held: u64,
-    /// The name and the number of one of these processes.
+    /// The name and the number of a process that has the largest of them open.
     pub holder: Option<String>,
     /// The first reason why something stays.
     pub kept: Option<Vec<u8>>,

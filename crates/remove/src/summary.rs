@@ -2,7 +2,7 @@
 //! links of each inode with several are counted.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_io::Meta;
@@ -23,13 +23,13 @@ pub struct RemovalSummary {
     /// [measured](crate::RemovalOptions::measure).
     pub allocated: u64,
     /// Allocated bytes that the filesystem gets back: the bytes of inodes all of whose links were
-    /// removed, without `held`. 0 unless [measured](crate::RemovalOptions::measure), and for the
-    /// trash.
+    /// removed, without `held` if that is known. 0 unless
+    /// [measured](crate::RemovalOptions::measure), and for the trash.
     pub freed: u64,
     /// Allocated bytes that the filesystem gets back when processes have closed the files, if
     /// [they are known](crate::RemovalOptions::open_files).
     pub held: u64,
-    /// The process with the lowest number that has one of the files open.
+    /// A process that has the largest of these files open.
     pub holder: Option<FileHolder>,
     /// Number of failures.
     pub failures: u64,
@@ -59,8 +59,9 @@ struct LinkCount {
     allocated: u64,
 }
 
-/// The number of no process.
-const NO_PROCESS: u32 = u32::MAX;
+/// An open file: its allocated bytes, and a process that has it open. Of equal files, one whose
+/// process has a lower number is larger.
+type HeldFile = (u64, std::cmp::Reverse<FileHolder>);
 
 /// The sums so far, which several threads add to.
 #[derive(Debug)]
@@ -74,8 +75,8 @@ pub(crate) struct RemovalSums {
     possible_directories: AtomicU64,
     /// Allocated bytes of open inodes with one link.
     held: AtomicU64,
-    /// The lowest number of a process that has one of them open, [`NO_PROCESS`] if there is none.
-    holder: AtomicU32,
+    /// The largest of them, with a process that has it open.
+    largest_held: Mutex<Option<HeldFile>>,
     open_files: Option<Arc<OpenFiles>>,
     /// By device and inode number. Memory grows with inodes that have several links only.
     linked: Mutex<HashMap<(u64, u64), LinkCount>>,
@@ -92,7 +93,7 @@ impl RemovalSums {
             possible_files: zero(),
             possible_directories: zero(),
             held: zero(),
-            holder: AtomicU32::new(NO_PROCESS),
+            largest_held: Mutex::default(),
             open_files,
             linked: Mutex::default(),
         }
@@ -124,7 +125,8 @@ impl RemovalSums {
                 add_bytes(&self.allocated, allocated(meta));
                 if let Some(holder) = self.holder(meta.id()) {
                     add_bytes(&self.held, allocated(meta));
-                    self.holder.fetch_min(holder.pid, Ordering::Relaxed);
+                    let mut largest = self.largest_held.lock().unwrap_or_else(PoisonError::into_inner);
+                    *largest = (*largest).max(Some((allocated(meta), std::cmp::Reverse(holder))));
                 }
             }
         }
@@ -159,8 +161,9 @@ impl RemovalSums {
         let sum = |single: &AtomicU64, counts: &mut dyn Iterator<Item = &LinkCount>| {
             counts.map(|count| count.allocated).fold(of(single), u64::saturating_add)
         };
-        let single = Some(self.holder.load(Ordering::Relaxed)).filter(|pid| *pid != NO_PROCESS);
-        let holders = held().map(|(holder, _)| holder).chain(single.map(|pid| FileHolder { pid }));
+        let largest = *self.largest_held.lock().unwrap_or_else(PoisonError::into_inner);
+        let linked_held = held().map(|(holder, count)| (count.allocated, std::cmp::Reverse(holder)));
+        let holder = linked_held.chain(largest).max().map(|(_, holder)| holder.0);
         let whole_bytes = sum(&self.allocated, &mut whole().map(|(_, count)| count));
         let held_bytes = sum(&self.held, &mut held().map(|(_, count)| count));
         RemovalSummary {
@@ -169,7 +172,7 @@ impl RemovalSums {
             allocated: sum(&self.allocated, &mut removed().map(|(_, count)| count)),
             freed: whole_bytes.saturating_sub(held_bytes),
             held: held_bytes,
-            holder: holders.min(),
+            holder,
             failures: of(&self.failures),
             possible: RemovalLimit {
                 files: of(&self.possible_files),

@@ -112,7 +112,8 @@ fn bar(ratio: Option<[f64; 3]>, axis: &Axis, floor: f64, strokes: &Strokes) -> S
     cells[axis.cell(1.0 / (1.0 + floor))..=axis.cell(1.0 + floor)].fill(strokes.band);
     cells[axis.cell(1.0)] = strokes.base;
     if let Some([low, median, high]) = ratio {
-        let [from, to] = [low, high].map(|bound| axis.cell(bound));
+        let [one, other] = [low, high].map(|bound| axis.cell(bound));
+        let (from, to) = (one.min(other), one.max(other));
         cells[from..=to].fill(strokes.line);
         cells[from] = if low < axis.low { strokes.less } else { strokes.low };
         cells[to] = if high > axis.high { strokes.more } else { strokes.high };

@@ -68,10 +68,10 @@ fn explore(args: &ExploreArgs, charset: Charset) -> u8 {
         }
         Err(FetchError::Interrupted(status)) => return status,
     };
-    let OpenedSource { source, fetched, signals } = opened;
+    let OpenedSource { source, fetched, signals, is_whole_tree } = opened;
     // Its directory is removed after the source is closed.
     let _fetched = fetched;
-    match run(args, charset, tty, source, signals, wake) {
+    match run(args, charset, tty, (source, is_whole_tree), signals, wake) {
         Ok((SessionEnd::Quit, printed)) => print_paths(&printed),
         Ok((SessionEnd::Interrupted(status), _)) => status,
         Err(error) => {
@@ -86,7 +86,7 @@ fn run(
     args: &ExploreArgs,
     charset: Charset,
     tty: std::fs::File,
-    source: Box<dyn Source>,
+    (source, is_whole_tree): (Box<dyn Source>, bool),
     signals: SessionSignals,
     wake_pair: (UnixStream, UnixStream),
 ) -> io::Result<(SessionEnd, Vec<u8>)> {
@@ -99,8 +99,8 @@ fn run(
         Session::start(source, removal::open_remover(args, charset), Clock::default(), move |answer| {
             answers.push(answer);
         })?;
-    let (is_tree, is_single) = (args.excluded.is_empty(), args.one_file_system);
-    session.read_space(move |roots| DiskSpace::read(roots, is_tree, is_single))?;
+    let is_single = args.one_file_system;
+    session.read_space(move |roots| DiskSpace::read(roots, is_whole_tree, is_single))?;
     let state = State::new(settings(args, charset));
     let terminal = ExploreTerminal::enter(tty, args.uses_mouse)?;
     let mut running = Running { state, session, inbox, wake, signals, terminal, charset };

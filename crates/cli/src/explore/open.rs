@@ -30,6 +30,8 @@ pub(crate) struct OpenedSource {
     pub(crate) fetched: Option<RemoteInventory>,
     /// The signals that end the process.
     pub(crate) signals: SessionSignals,
+    /// Whether it is a tree as it is now, with everything in it.
+    pub(crate) is_whole_tree: bool,
 }
 
 /// Opens the source, and installs the handlers of signals: before anything is fetched, because a
@@ -55,10 +57,16 @@ pub(crate) fn open_source(
         let path = CString::new(fetched.path().into_os_string().into_vec()).unwrap_or_default();
         let opened = InventorySource::open(as_path(&path), args.since.as_deref());
         let source = opened.map_err(|error| FetchError::Failed(failure(&error, &path, charset)))?;
-        return Ok(OpenedSource { source: Box::new(source), fetched: Some(fetched), signals });
+        return Ok(OpenedSource {
+            source: Box::new(source),
+            fetched: Some(fetched),
+            signals,
+            is_whole_tree: false,
+        });
     }
     let source = open_local(args, charset).map_err(FetchError::Failed)?;
-    Ok(OpenedSource { source, fetched: None, signals: install()? })
+    let is_whole_tree = args.excluded.is_empty() && !args.paths.iter().any(is_inventory);
+    Ok(OpenedSource { source, fetched: None, signals: install()?, is_whole_tree })
 }
 
 fn open_local(args: &ExploreArgs, charset: Charset) -> Result<Box<dyn Source>, Vec<u8>> {

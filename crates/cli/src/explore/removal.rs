@@ -157,9 +157,11 @@ fn target(removal: &Removal) -> Target {
     }
 }
 
-/// Returns the free bytes of the filesystem of the root of an entry, for users other than root.
+/// Returns the free bytes of the filesystem of an entry that was removed, for users other than
+/// root.
 fn free_bytes(removal: &Removal) -> Option<u64> {
-    Space::of(as_path(&removal.root)).map(|space| space.free)
+    let path = as_path(&removal.root).join(as_path(&removal.below));
+    Space::of(path.parent()?).map(|space| space.free)
 }
 
 /// Returns whether the inode that was shown is no longer at its place.

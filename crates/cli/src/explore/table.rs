@@ -167,8 +167,8 @@ const KEYS: Note = Note {
         "`/` sets a filter, `f` finds a name or a path, `i` shows everything about an entry and about the \
          space of its file system, `?` shows the keys.",
         "The last line has the size of the file system and its free space. If they take much, it also has \
-         the space of deleted files that are still open, with a process that has one open, as far as /proc \
-         shows it; and space in no file of the tree, if the tree is a whole file system and was read \
+         the space of deleted files that are still open, with the process that has the largest one open, \
+         as far as the descriptors in /proc show it; and space in no file of the tree, if the tree is a whole file system and was read \
          without errors.",
         "`r` reads a directory again, `p` pauses the walk, `b` runs a shell in the directory, `o` opens \
          the entry, `v` shows its text in `$PAGER`, `y` copies its path to the clipboard of the terminal. \

@@ -124,7 +124,11 @@ pub(crate) fn counts(summary: &RemovalSummary) -> String {
 pub(crate) fn amount(summary: &RemovalSummary) -> String {
     let (allocated, freed) = (human(summary.allocated), human(summary.freed));
     let held = summary.holder.map_or_else(String::new, |holder| {
-        format!("; {} more when {} closes its files", human(summary.held), program(holder))
+        format!(
+            "; {} more when open files are closed, the largest by {}",
+            human(summary.held),
+            program(holder)
+        )
     });
     format!("{} ({allocated} allocated, {freed} would be free{held})", counts(summary))
 }

@@ -135,8 +135,9 @@ const BYTES: Note = Note {
     title: "Bytes",
     text: &["The file system frees the space of a file when its last name (hard link) is removed and no \
          process has it open any more. So a file with another name elsewhere frees nothing, and an open \
-         file frees its space later: `--dry-run` and the question name a process that has one open, as far \
-         as /proc shows it. Space that several files share is not taken into account."],
+         file frees its space later: `--dry-run` and the question name a process that has the largest one \
+         open, as far as the descriptors in /proc show it. Files that are only mapped are not known. Space \
+         that several files share is not taken into account."],
     man_only: true,
 };
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fathom_remove::{FileHolder, RemovalFailure, RemovedEntry, TrashOptions};
-use fathom_text::quote::{Charset, quoteaf};
+use fathom_text::quote::{Charset, escape_controls, quoteaf};
 use fathom_text::strerror;
 
 use crate::shared::json::JsonObject;
@@ -78,8 +78,12 @@ pub(crate) fn trash_options() -> TrashOptions {
 
 /// Returns the name and the number of a process, as in "tail (pid 4711)".
 pub(crate) fn program(holder: FileHolder) -> String {
-    let name = holder.program().map(|name| String::from_utf8_lossy(&name).into_owned());
-    format!("{} (pid {})", name.as_deref().unwrap_or("a process that has ended"), holder.pid)
+    // Any process may give itself any name.
+    let shown = |name: Vec<u8>| {
+        String::from_utf8_lossy(&escape_controls(&name)).replace(|letter: char| letter.is_control(), " ")
+    };
+    let name = holder.program().map_or_else(|| "a process that has ended".to_owned(), shown);
+    format!("{name} (pid {})", holder.pid)
 }
 
 /// Returns the message about a failure, without the program name.

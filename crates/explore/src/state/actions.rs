@@ -230,7 +230,12 @@ impl State {
     pub(super) fn rescan(&mut self) {
         let place = self.place.clone().or_else(|| self.current_target());
         match place {
-            Some(place) => self.effects.push(Effect::Rescan(place)),
+            Some(place) => {
+                self.effects.push(Effect::Rescan(place));
+                if self.view == View::Largest && self.arrangement.is_selective() {
+                    self.request(View::Largest, self.place.clone(), None, false);
+                }
+            }
             None => self.say(NO_ENTRY),
         }
     }

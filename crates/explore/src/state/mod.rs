@@ -23,6 +23,8 @@ pub use self::keys::KEYS;
 pub use self::overlay::{Confirmation, Overlay, RemovalRun};
 pub use self::prompt::{Prompt, PromptKind};
 
+/// The rows that tell the device of a directory.
+const DEVICE_ROWS: usize = 64;
 /// Most rows that are sorted and filtered at once, which takes a few milliseconds.
 const ROWS_AT_ONCE: usize = 10_000;
 
@@ -323,11 +325,19 @@ impl State {
         }
     }
 
-    /// Returns the space of the filesystem of the directory that is shown, and the sum of all files
-    /// of the tree, if the directory is its root and everything has been walked.
+    /// Returns the space of the filesystem of the root, if the shown directory is on it; and
+    /// the sum of all files of the tree, if the directory is its root and everything was walked.
     pub(crate) fn disk(&self) -> Option<(&DiskSpace, Option<u64>)> {
         let only = (self.disks.len() == 1).then_some(0);
-        let space = self.disks.get(self.place.as_ref().map(|place| place.root).or(only)?)?.as_ref()?;
+        let root = self.place.as_ref().map(|place| place.root).or(only)?;
+        let space = self.disks.get(root)?.as_ref()?;
+        // The first rows tell: only mount points in the directory are on other filesystems.
+        let mut first =
+            self.rows().into_iter().flat_map(|rows| (0..DEVICE_ROWS).map_while(|at| rows.row(at)));
+        let is_elsewhere = self.rows().is_some_and(|rows| !rows.is_empty());
+        if is_elsewhere && !first.any(|row| row.identity.dev == space.dev || !row.has_meta()) {
+            return None;
+        }
         let is_top = self.place.as_ref().is_some_and(|place| place.below.is_empty());
         let is_known = is_top && self.progress.finished && self.progress.failures == 0;
         let total = self.rows().and_then(Listing::total).filter(|_| is_known && self.view != View::Largest);

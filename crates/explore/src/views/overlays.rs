@@ -207,7 +207,11 @@ fn extent(state: &State, plan: &RemovalPlan, kind: RemovalKind) -> Vec<String> {
     ];
     let held = plan.holder.as_ref().filter(|_| kind == RemovalKind::Delete).map(|holder| {
         let held = text::size(plan.held, state.settings.units);
-        format!("{} has {held} of it open", text::message(holder.as_bytes()))
+        let holder = text::message(holder.as_bytes());
+        match plan.possible.files + plan.possible.directories {
+            1 => format!("{holder} has it open"),
+            _ => format!("{held} of it are open, the largest file in {holder}"),
+        }
     });
     let kept = plan.kept.as_ref().map(|kept| format!("stays: {}", text::name(kept, charset)));
     numbers.into_iter().chain(held).chain(kept).collect()

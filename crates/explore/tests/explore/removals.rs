@@ -149,7 +149,7 @@ fn the_window_lists_the_entries_with_their_sizes_and_who_has_them_open() {
     assert_eq!(sizes.len(), 3, "{screen}");
     assert!(sizes.iter().all(|line| line.starts_with(|letter: char| letter.is_ascii_digit())), "{screen}");
     assert!(screen.contains("1.0M on disk, frees 512K now"), "{screen}");
-    assert!(screen.contains("tail (pid 4711) has 256K of it open"), "{screen}");
+    assert!(screen.contains("256K of it are open, the largest file in tail (pid 4711)"), "{screen}");
     // On a small screen, the question is there, and the others are counted.
     let small = it.screen(40, 10);
     assert!(small.contains("and 2 more") && small.contains("Remove? (y, n)"), "{small}");
@@ -170,7 +170,7 @@ fn the_space_of_the_filesystem_is_shown_and_read_again_after_a_removal() {
         path: b"/var/log/big.log".to_vec(),
     };
     let largest_deleted = vec![(file, b"tail".to_vec())];
-    let space = DiskSpace { bytes, deleted: 350 << 20, largest_deleted, is_whole: false };
+    let space = DiskSpace { dev: 1, bytes, deleted: 350 << 20, largest_deleted, is_whole: false };
     it.send(Event::Answer(Answer::Space(vec![Some(space)])));
     let screen = it.screen(160, 24);
     assert!(screen.contains("filesystem 3.0G, 0 free, 350M deleted but open: tail (pid 4711)"), "{screen}");

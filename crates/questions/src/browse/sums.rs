@@ -51,7 +51,7 @@ impl SumCorrections {
         inventory: &Inventory,
         keeps: &mut dyn FnMut(i64, (u64, u64)) -> bool,
     ) -> Result<(), Error> {
-        if self.links.is_empty() && self.links_of_all == UsageSum::default() {
+        if self.links.is_empty() && self.shared.is_empty() && self.links_of_all == UsageSum::default() {
             return Ok(());
         }
         let mut links = HardLinks::read_all(inventory)?;

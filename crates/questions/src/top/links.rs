@@ -71,7 +71,16 @@ impl HardLinks {
     /// true.
     pub(crate) fn retain(&mut self, keeps: &mut dyn FnMut(i64, (u64, u64)) -> bool) {
         let inode = |name: &LinkName| (name.dev.cast_unsigned(), name.ino.cast_unsigned());
-        self.0.retain(|name| keeps(name.dir_id, inode(name)));
+        let mut gone: HashMap<(u64, u64), i64> = HashMap::new();
+        self.0.retain(|name| {
+            let stays = keeps(name.dir_id, inode(name));
+            if !stays {
+                *gone.entry(inode(name)).or_default() += 1;
+            }
+            stays
+        });
+        // The inode has fewer names now.
+        self.0.iter_mut().for_each(|name| name.links -= gone.get(&inode(name)).copied().unwrap_or_default());
     }
 
     /// Keeps the names that count in `scope`.

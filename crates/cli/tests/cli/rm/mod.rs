@@ -186,6 +186,20 @@ fn a_dry_run_says_how_much_and_changes_nothing() {
     assert_eq!(fs::metadata(tree.at("log")).unwrap().len(), 7);
 }
 
+/// The name of a process once reached the terminal as it was.
+#[test]
+fn the_name_of_a_process_is_escaped() {
+    let tree = Tree::parse("d/log 500000");
+    let sleep = tree.at("a\u{1b}]0;b");
+    std::fs::copy("/bin/sleep", &sleep).unwrap();
+    let open = std::fs::File::open(tree.at("d/log")).unwrap();
+    let mut held = Command::new(&sleep).arg("1000").stdin(open).spawn().unwrap();
+    let (_, stdout, _) = run(&tree, &["-r", "--dry-run", "d"]);
+    held.kill().and_then(|()| held.wait()).unwrap();
+    assert!(stdout.contains(&format!("]0;b (pid {})", held.id())), "{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "{stdout:?}");
+}
+
 #[test]
 fn an_open_file_would_not_be_free_until_it_is_closed() {
     let tree = Tree::parse("d/log 500000, d/other 100000");
@@ -195,7 +209,12 @@ fn an_open_file_would_not_be_free_until_it_is_closed() {
     let pid = sleep.id();
     sleep.kill().and_then(|()| sleep.wait()).unwrap();
     assert_eq!(status, 0);
-    assert!(stdout.contains(&format!("; 492K more when sleep (pid {pid}) closes its files)\n")), "{stdout}");
+    assert!(
+        stdout.contains(&format!(
+            "; 492K more when open files are closed, the largest by sleep (pid {pid}))\n"
+        )),
+        "{stdout}"
+    );
     assert!(!run(&tree, &["-r", "--dry-run", "d"]).1.contains("more when"));
 }
 

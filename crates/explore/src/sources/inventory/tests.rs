@@ -447,4 +447,17 @@ fn directories_have_what_they_share_with_others() {
                 .all(|row| row.shared == 0 || [&b"one"[..], b"two"].contains(&&*row.name))
         );
     }
+    // Once its other name is gone, a file is shared with nobody, and one that is gone takes none.
+    let mut rows = listed(&mut live, b"two");
+    rows.retain(|row| *row.name == *b"both" || *row.name == *b"alone");
+    let gone: Vec<_> = rows.into_iter().map(|row| (at(b"two"), row)).collect();
+    assert_eq!(gone.len(), 2);
+    for (_, row) in &gone {
+        fs::remove_file(tree.root().join("two").join(std::ffi::OsStr::from_bytes(&row.name))).unwrap();
+    }
+    for source in [&mut inventory as &mut dyn Source, &mut live] {
+        source.removed(&gone);
+        let rows = listed(source, b"");
+        assert!(rows.iter().all(|row| row.shared == 0), "{rows:?}");
+    }
 }
