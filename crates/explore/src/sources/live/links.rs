@@ -10,7 +10,11 @@ use crate::source::Amount;
 
 /// The inodes with several names that have been found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LinkedInodes(HashMap<Identity, LinkedInode>);
+pub(super) struct LinkedInodes {
+    inodes: HashMap<Identity, LinkedInode>,
+    /// The bytes that directories share with others; `None` once they may have changed.
+    shared: Option<HashMap<u32, u64>>,
+}
 
 #[derive(Clone, Debug)]
 struct LinkedInode {
@@ -47,7 +51,8 @@ impl LinkedInodes {
         dir: u32,
         parent: impl Fn(u32) -> u32,
     ) -> LinkChange {
-        let inode = self.0.entry(identity).or_insert(LinkedInode { sizes, links, dirs: Vec::new() });
+        self.shared = None;
+        let inode = self.inodes.entry(identity).or_insert(LinkedInode { sizes, links, dirs: Vec::new() });
         inode.links = links;
         let (path, mut of_other) = (path(dir, &parent), Vec::new());
         let at = inode.dirs.partition_point(|other| {
@@ -62,7 +67,7 @@ impl LinkedInodes {
 
     /// Returns whether an inode with several names was found.
     pub(super) fn knows(&self, identity: Identity) -> bool {
-        self.0.contains_key(&identity)
+        self.inodes.contains_key(&identity)
     }
 
     /// Removes one name in the directory `dir`. Returns `None` if the inode is not known to have
@@ -73,7 +78,8 @@ impl LinkedInodes {
         dir: u32,
         parent: impl Fn(u32) -> u32,
     ) -> Option<LinkChange> {
-        let inode = self.0.get_mut(&identity)?;
+        self.shared = None;
+        let inode = self.inodes.get_mut(&identity)?;
         let Some(at) = inode.dirs.iter().position(|other| *other == dir) else {
             // The name was not found before it went, so it has not counted.
             return Some(LinkChange { sizes: inode.sizes, dir, end: dir, is_only: false });
@@ -83,7 +89,7 @@ impl LinkedInodes {
         let near = [at.checked_sub(1), Some(at)].map(|at| inode.dirs.get(at?).copied());
         let change = inode.change(dir, near, &parent);
         if change.is_only {
-            self.0.remove(&identity);
+            self.inodes.remove(&identity);
         }
         Some(change)
     }
@@ -96,7 +102,8 @@ impl LinkedInodes {
         parent: impl Fn(u32) -> u32,
     ) -> Vec<LinkChange> {
         let mut changes = Vec::new();
-        self.0.retain(|_, inode| {
+        self.shared = None;
+        self.inodes.retain(|_, inode| {
             if !inode.dirs.iter().any(|dir| is_gone(*dir)) {
                 return true;
             }
@@ -119,12 +126,20 @@ impl LinkedInodes {
         changes
     }
 
-    /// Returns the allocated bytes of inodes that have a name at or below each directory, and
-    /// another name that was not found there.
-    pub(super) fn shared(&self, parent: impl Fn(u32) -> u32) -> HashMap<u32, u64> {
+    /// Returns the allocated bytes of inodes that have a name at or below `dir`, and another name
+    /// that was not found there, as far as [`Self::find_shared`] has found them.
+    pub(super) fn shared(&self, dir: u32) -> u64 {
+        self.shared.as_ref().and_then(|shared| shared.get(&dir)).copied().unwrap_or_default()
+    }
+
+    /// Finds what directories share with others, unless that is known.
+    pub(super) fn find_shared(&mut self, parent: impl Fn(u32) -> u32) {
+        if self.shared.is_some() {
+            return;
+        }
         let mut shared: HashMap<u32, u64> = HashMap::new();
         let (mut last, mut here) = (Vec::new(), Vec::new());
-        for LinkedInode { sizes, links, dirs } in self.0.values() {
+        for LinkedInode { sizes, links, dirs } in self.inodes.values() {
             // The directories that have all names are those above the first and the last of them.
             let ends = dirs.first().zip(dirs.last()).filter(|_| dirs.len() as u64 >= *links);
             let common = ends.map_or(0, |(first, end)| {
@@ -142,7 +157,7 @@ impl LinkedInodes {
                 std::mem::swap(&mut last, &mut here);
             }
         }
-        shared
+        self.shared = Some(shared);
     }
 }
 
@@ -274,11 +289,11 @@ mod tests {
             for dir in &names {
                 linked.add(INODE, SIZES, links, *dir, parent);
             }
-            let shared = linked.shared(parent);
+            linked.find_shared(parent);
             for dir in 0..PARENTS.len() as u32 {
                 let inside = names.iter().filter(|name| path(**name, &parent).contains(&dir)).count() as u64;
-                let expected = (inside > 0 && inside < links).then_some(SIZES.allocated);
-                assert_eq!(shared.get(&dir).copied(), expected, "seed {seed}: {dir} of {names:?}, {links}");
+                let expected = if inside > 0 && inside < links { SIZES.allocated } else { 0 };
+                assert_eq!(linked.shared(dir), expected, "seed {seed}: {dir} of {names:?}, {links}");
             }
         }
     }

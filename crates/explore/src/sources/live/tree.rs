@@ -5,8 +5,6 @@
 //! A directory that is removed, or replaced by a rescan, is *retired*: batches for it are ignored.
 //! Its index is used again once no walk is left that may refer to it.
 
-use std::collections::HashMap;
-
 use fathom_io::{FileType, Meta};
 use fathom_remove::Identity;
 
@@ -67,8 +65,6 @@ pub(super) struct LiveTree {
     retired: Vec<u32>,
     walks: usize,
     pub(super) linked: LinkedInodes,
-    /// The bytes that directories share with others; `None` once they may have changed.
-    shared: Option<HashMap<u32, u64>>,
     pub(super) largest: LargestFiles<u32>,
     pub(super) summary: FileSummary,
     /// Whether `summary` lacks changes since the first walk.
@@ -91,7 +87,6 @@ impl LiveTree {
             retired: Vec::new(),
             walks: 0,
             linked: LinkedInodes::default(),
-            shared: None,
             largest: LargestFiles::new(largest_max),
             summary: FileSummary::default(),
             is_summary_stale: false,
@@ -214,7 +209,7 @@ impl LiveTree {
             uid,
             gid,
             amount: sums,
-            shared: self.shared.as_ref().and_then(|shared| shared.get(&dir)).copied().unwrap_or_default(),
+            shared: self.linked.shared(dir),
             newest_mtime_s,
             growth: None,
             state: if is_excluded { RowState::Excluded } else { state },
@@ -339,7 +334,6 @@ impl LiveTree {
     /// whether it is the first name.
     pub(super) fn add_link(&mut self, identity: Identity, sizes: Amount<u64>, links: u64, dir: u32) -> bool {
         self.dirs[dir as usize].has_links = true;
-        self.shared = None;
         let dirs = &self.dirs;
         let change = self.linked.add(identity, sizes, links, dir, |dir| dirs[dir as usize].parent);
         self.apply(change, Amount::add);
@@ -361,8 +355,9 @@ impl LiveTree {
     /// Computes what directories share with others, unless that is known, or changes while
     /// something is being walked.
     pub(super) fn find_shared(&mut self) {
-        if self.shared.is_none() && self.walks == 0 {
-            self.shared = Some(self.linked.shared(|dir| self.dirs[dir as usize].parent));
+        if self.walks == 0 {
+            let dirs = &self.dirs;
+            self.linked.find_shared(|dir| dirs[dir as usize].parent);
         }
     }
 
@@ -507,7 +502,6 @@ impl LiveTree {
             // All inodes with several names are looked at: once, for all directories. Then the sums
             // of those that go have nothing that counts elsewhere.
             let parent = |dir: u32| dirs[dir as usize].parent;
-            self.shared = None;
             let changes = self.linked.remove_dirs(|dir| dirs[dir as usize].is_retired, parent);
             changes.into_iter().for_each(|change| self.apply(change, Amount::subtract));
         }
@@ -549,7 +543,6 @@ impl LiveTree {
         }
         // The number of links in the row may have changed since the file was counted.
         let dirs = &self.dirs;
-        self.shared = None;
         let change = self.linked.remove(row.identity, dir, |dir| dirs[dir as usize].parent);
         if let Some(change) = change {
             self.apply(change, Amount::subtract);
